@@ -1,0 +1,102 @@
+//! The port to the embedding model, and the choice among several of them.
+
+pub mod coverage;
+pub mod memo;
+pub mod onnx;
+
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// Names model, revision, pooling and prefix: all that a vector depends on besides its text.
+/// Part of every stored vector's collection, so that changing the model can never mix vectors.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct EmbedderId(Arc<str>);
+
+impl EmbedderId {
+    /// Only letters, digits, `-`, `_` and `.` stay; anything else becomes `-`, because the id
+    /// is part of folder and collection names.
+    pub fn new(name: &str) -> Self {
+        let clean = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
+        Self(name.chars().map(clean).collect::<String>().into())
+    }
+
+    /// The id as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for EmbedderId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A text's vector, of unit length, beside the embedder that made it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Embedding {
+    /// Who made it.
+    pub embedder: EmbedderId,
+    /// Unit length, so that the dot product is the cosine.
+    pub vector: Arc<[f32]>,
+}
+
+/// Turns text into a vector.
+#[async_trait]
+pub trait Embedder: Send + Sync {
+    /// What the vectors depend on.
+    fn id(&self) -> &EmbedderId;
+
+    /// The vectors' length.
+    fn dimensions(&self) -> usize;
+
+    /// The vector of the whole text. Dropping the future leaves nothing running on the caller's
+    /// account: work not yet begun is skipped.
+    async fn embed(&self, text: &str) -> Result<Embedding, EmbedError>;
+}
+
+/// Why a text has no vector now. Never the caller's error: each is a miss with a reason.
+#[derive(Clone, Debug, Error)]
+pub enum EmbedError {
+    /// No configured encoder covers this text's language or script.
+    #[error("no encoder covers this text")]
+    NotCovered,
+    /// The text is longer than the model's window; it is never cut.
+    #[error("the text has {tokens} tokens, the model's window is {window}")]
+    TooLong {
+        /// Tokens of the text, special ones included.
+        tokens: usize,
+        /// What the model takes.
+        window: usize,
+    },
+    /// The model is being loaded; the text goes past the semantic layer meanwhile.
+    #[error("the encoder is still loading")]
+    Loading,
+    /// The queue in front of the workers is full.
+    #[error("the embedding queue is full")]
+    Busy,
+    /// No vector within `embed.timeout`.
+    #[error("no vector within the timeout")]
+    TimedOut,
+    /// The model failed.
+    #[error("the encoder failed: {0}")]
+    Failed(Arc<str>),
+}
+
+impl EmbedError {
+    /// A word for headers, metrics and logs.
+    pub fn label(&self) -> &'static str {
+        match self {
+            Self::NotCovered => "not_covered",
+            Self::TooLong { .. } => "too_long",
+            Self::Loading => "encoder_loading",
+            Self::Busy => "embed_busy",
+            Self::TimedOut => "embed_timeout",
+            Self::Failed(_) => "embed_failed",
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! The canonical form of a conversation, in which all dialects meet.
+//!
+//! A request keeps the caller's own bytes beside what was understood of them: the key is made
+//! from the understanding, the provider gets the bytes. So a field that nobody here has heard
+//! of still reaches the model, and still tells two questions apart.
+
+pub mod json;
+
+use std::ops::Range;
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+
+use json::Json;
+
+/// A chat request as its dialect understood it.
+#[derive(Clone, Debug)]
+pub struct ChatRequest {
+    /// The caller's body, byte for byte.
+    pub body: Bytes,
+    /// Where in `body` the model's name stands as a JSON string, quotes included.
+    pub model_span: Range<usize>,
+    /// The model asked for.
+    pub model: String,
+    /// Everything that could change the answer except the question's text: the body without
+    /// the fields that never reach the model, without the model's name, and with the text of
+    /// the last user turn taken out (its place stays).
+    pub scope: Json,
+    /// The last user turn; `None` when the last turn is not the user's, or holds no text.
+    pub question: Option<Question>,
+    /// The caller wants a stream.
+    pub stream: bool,
+    /// The caller wants the usage at the end of the stream.
+    pub include_usage: bool,
+}
+
+impl ChatRequest {
+    /// The body with only the model's name replaced.
+    pub fn body_for(&self, model: &str) -> Bytes {
+        if model == self.model {
+            return self.body.clone();
+        }
+        let name = serde_json::to_string(model).unwrap_or_default();
+        let mut body = Vec::with_capacity(self.body.len() + name.len());
+        body.extend_from_slice(&self.body[..self.model_span.start]);
+        body.extend_from_slice(name.as_bytes());
+        body.extend_from_slice(&self.body[self.model_span.end..]);
+        body.into()
+    }
+}
+
+/// The text of the last user turn: the fuzzy part of the key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Question {
+    parts: Vec<String>,
+}
+
+impl Question {
+    /// A question made of the text parts of one turn; `None` when there is no text in them.
+    pub fn try_new(parts: Vec<String>) -> Option<Self> {
+        let has_text = parts.iter().any(|part| !part.trim().is_empty());
+        has_text.then_some(Self { parts })
+    }
+
+    /// The parts as the caller sent them; their borders are part of the exact key.
+    pub fn parts(&self) -> &[String] {
+        &self.parts
+    }
+
+    /// The whole text, parts joined by a line break.
+    pub fn text(&self) -> String {
+        self.parts.join("\n")
+    }
+}
+
+/// A complete answer, free of any dialect's framing.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ChatReply {
+    /// The model's name as the provider gave it.
+    pub model: String,
+    /// The text of the answer.
+    pub text: String,
+    /// Why the answer ended.
+    pub finish: Finish,
+    /// What it cost in tokens, when the provider said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    /// Fields nobody here has heard of, kept so that a hit equals the miss it repeats.
+    #[serde(default, skip_serializing_if = "Extra::is_empty")]
+    pub extra: Extra,
+}
+
+/// Unknown fields of a reply, by where they stood.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Extra {
+    /// Beside `choices`.
+    #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
+    pub reply: serde_json::Map<String, serde_json::Value>,
+    /// Beside `message`.
+    #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
+    pub choice: serde_json::Map<String, serde_json::Value>,
+    /// Beside `content`.
+    #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
+    pub message: serde_json::Map<String, serde_json::Value>,
+}
+
+impl Extra {
+    /// Nothing unknown was seen.
+    pub fn is_empty(&self) -> bool {
+        self.reply.is_empty() && self.choice.is_empty() && self.message.is_empty()
+    }
+}
+
+/// Why an answer ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Finish {
+    /// The model had said all it wanted to.
+    Stop,
+    /// The token limit cut it.
+    Length,
+    /// It asks the caller to run tools.
+    ToolCalls,
+    /// A filter cut it.
+    ContentFilter,
+    /// A reason of the provider's own.
+    Other(String),
+}
+
+/// Token counts, in OpenAI's terms.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Tokens of the prompt.
+    pub prompt_tokens: u64,
+    /// Tokens of the answer.
+    pub completion_tokens: u64,
+}
+
+impl Usage {
+    /// Both together.
+    pub fn total(&self) -> u64 {
+        self.prompt_tokens.saturating_add(self.completion_tokens)
+    }
+}

@@ -1,0 +1,408 @@
+//! Every setting, as plain data.
+//!
+//! `config/default.toml` is the only home of defaults and says what each setting means; a file
+//! and then the environment overlay it. An invalid value stops the start, naming file, key,
+//! value and what is allowed.
+
+mod secret;
+mod validate;
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use bytesize::ByteSize;
+use figment::Figment;
+use figment::providers::{Env, Format, Toml};
+use serde::Deserialize;
+use thiserror::Error;
+
+pub use secret::{Secret, SecretRef};
+
+/// What `config/default.toml` says.
+pub const DEFAULTS: &str = include_str!("../config/default.toml");
+
+/// The environment variables that overlay the files: `REFRAIN__SECTION__KEY`.
+const ENV_PREFIX: &str = "REFRAIN__";
+
+/// All settings.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "config/default.toml says what each setting means")]
+pub struct Config {
+    pub server: Server,
+    pub admin: Admin,
+    pub auth: Auth,
+    pub log: Log,
+    pub cache: Cache,
+    pub embedder: Embedder,
+    pub encoders: BTreeMap<String, Encoder>,
+    pub store: Store,
+    pub upstream: Upstream,
+    pub providers: BTreeMap<String, Provider>,
+    pub models: BTreeMap<String, Model>,
+    pub namespaces: BTreeMap<String, NamespaceOverlay>,
+    #[serde(default)]
+    pub prices: BTreeMap<String, Price>,
+}
+
+macro_rules! section {
+    ($(#[$meta:meta])* $name:ident { $($(#[$field_meta:meta])* $field:ident: $type:ty,)* }) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        #[expect(missing_docs, reason = "config/default.toml says what each setting means")]
+        pub struct $name { $($(#[$field_meta])* pub $field: $type,)* }
+    };
+}
+
+section!(
+    /// The callers' listener and the limits of a request.
+    Server {
+        listen: SocketAddr,
+        #[serde(with = "humantime_serde")]
+        header_timeout: Duration,
+        #[serde(with = "humantime_serde")]
+        body_timeout: Duration,
+        #[serde(with = "humantime_serde")]
+        idle_timeout: Duration,
+        max_connections: usize,
+        max_body: ByteSize,
+        max_headers: ByteSize,
+        max_json_depth: usize,
+        #[serde(with = "humantime_serde")]
+        shutdown_grace: Duration,
+    }
+);
+
+section!(
+    /// The operator's listener.
+    Admin {
+        listen: SocketAddr,
+        #[serde(default)]
+        token: Option<SecretRef>,
+    }
+);
+
+section!(
+    /// Who may call.
+    Auth {
+        mode: AuthMode,
+        #[serde(default)]
+        keys: BTreeMap<String, AuthKey>,
+    }
+);
+
+/// How callers are told apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AuthMode {
+    /// Anyone, one tenant.
+    Open,
+    /// Named keys, each its own tenant.
+    Keys,
+    /// The caller's own key goes upstream.
+    Forward,
+}
+
+section!(
+    /// A caller's key.
+    AuthKey {
+        sha256: String,
+    }
+);
+
+section!(
+    /// What is logged, and how.
+    Log {
+        format: LogFormat,
+        filter: String,
+        prompts: bool,
+    }
+);
+
+/// The form of the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LogFormat {
+    /// Text on a terminal, JSON elsewhere.
+    Auto,
+    /// For people.
+    Text,
+    /// For machines.
+    Json,
+}
+
+section!(
+    /// How answers are kept.
+    Cache {
+        fill_on_disconnect: bool,
+        write_queue: usize,
+        exact: Exact,
+    }
+);
+
+section!(
+    /// The exact layer.
+    Exact {
+        max_bytes: ByteSize,
+    }
+);
+
+section!(
+    /// The encoders' common settings.
+    Embedder {
+        models: Vec<String>,
+        folder: PathBuf,
+        runtime: PathBuf,
+        workers: usize,
+        queue: usize,
+        #[serde(with = "humantime_serde")]
+        timeout: Duration,
+        memo_bytes: ByteSize,
+    }
+);
+
+section!(
+    /// What is known of one encoder.
+    Encoder {
+        #[serde(default)]
+        folder: Option<PathBuf>,
+        pooling: Pooling,
+        prefix: String,
+        covers: Covers,
+        window: usize,
+        threshold: Similarity,
+        load: Load,
+    }
+);
+
+/// How token vectors become one vector.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pooling {
+    /// The first token's.
+    Cls,
+    /// Their mean.
+    Mean,
+}
+
+/// What text an encoder is good for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Covers {
+    /// English only.
+    English,
+    /// Any language.
+    All,
+}
+
+/// When an encoder is loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Load {
+    /// Before the service is ready.
+    Start,
+    /// In the background, when the first text needs it.
+    Lazy,
+}
+
+section!(
+    /// Where entries lie.
+    Store {
+        path: PathBuf,
+        #[serde(default)]
+        url: Option<String>,
+        #[serde(default)]
+        api_key: Option<SecretRef>,
+        collection_prefix: String,
+        #[serde(with = "humantime_serde")]
+        read_timeout: Duration,
+        #[serde(with = "humantime_serde")]
+        write_timeout: Duration,
+        candidates: usize,
+        #[serde(with = "humantime_serde")]
+        poll_interval: Duration,
+        #[serde(with = "humantime_serde")]
+        sweep_interval: Duration,
+    }
+);
+
+section!(
+    /// The limits of a provider's answer.
+    Upstream {
+        #[serde(with = "humantime_serde")]
+        connect_timeout: Duration,
+        #[serde(with = "humantime_serde")]
+        first_content_timeout: Duration,
+        #[serde(with = "humantime_serde")]
+        stall_timeout: Duration,
+        #[serde(with = "humantime_serde")]
+        total_timeout: Duration,
+        max_reply: ByteSize,
+    }
+);
+
+/// A provider.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Provider {
+    /// Anything that speaks OpenAI's chat API.
+    Openai {
+        /// The base URL, up to and without `/chat/completions`.
+        url: String,
+        /// The key; none for a local server.
+        #[serde(default)]
+        api_key: Option<SecretRef>,
+        /// Left out when its key is not set.
+        #[serde(default)]
+        optional: bool,
+    },
+    /// Answers from a file.
+    Rules {
+        /// The file; the built-in FAQ when not set.
+        #[serde(default)]
+        file: Option<PathBuf>,
+    },
+}
+
+section!(
+    /// A model by the name that callers use.
+    Model {
+        targets: Vec<Target>,
+        #[serde(default)]
+        namespace: Option<String>,
+    }
+);
+
+section!(
+    /// Who serves a model, and under what name.
+    Target {
+        provider: String,
+        #[serde(default)]
+        model: Option<String>,
+    }
+);
+
+section!(
+    /// What a namespace sets itself; the rest comes from `namespaces.default`.
+    NamespaceOverlay {
+        #[serde(default, with = "humantime_serde")]
+        ttl: Option<Duration>,
+        #[serde(default, with = "humantime_serde")]
+        max_ttl: Option<Duration>,
+        #[serde(default)]
+        semantic: Option<bool>,
+        #[serde(default)]
+        thresholds: Option<BTreeMap<String, Similarity>>,
+        #[serde(default)]
+        time_bound_bypass: Option<bool>,
+        #[serde(default)]
+        scope: Option<ScopeSettings>,
+        #[serde(default)]
+        store_tool_calls: Option<bool>,
+    }
+);
+
+section!(
+    /// How a namespace loosens the scope.
+    ScopeSettings {
+        ignore: Vec<String>,
+    }
+);
+
+/// A namespace with all its settings.
+#[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "config/default.toml says what each setting means")]
+pub struct Namespace {
+    pub ttl: Duration,
+    pub max_ttl: Duration,
+    pub semantic: bool,
+    pub thresholds: BTreeMap<String, Similarity>,
+    pub time_bound_bypass: bool,
+    pub scope_ignore: Vec<String>,
+    pub store_tool_calls: bool,
+}
+
+section!(
+    /// Dollars per million tokens.
+    #[derive(Copy)]
+    Price {
+        input: f64,
+        output: f64,
+    }
+);
+
+/// A cosine similarity used as a threshold: 0 to 1.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Deserialize)]
+#[serde(try_from = "f64")]
+pub struct Similarity(f32);
+
+impl Similarity {
+    /// The number.
+    pub fn get(self) -> f32 {
+        self.0
+    }
+}
+
+impl TryFrom<f64> for Similarity {
+    type Error = String;
+
+    fn try_from(value: f64) -> Result<Self, String> {
+        if !(0.0..=1.0).contains(&value) {
+            return Err(format!("{value} is no similarity: 0 to 1 is allowed"));
+        }
+        #[expect(clippy::cast_possible_truncation, reason = "a threshold needs no more digits")]
+        Ok(Self(value as f32))
+    }
+}
+
+/// Why there is no valid configuration. One line a fault.
+#[derive(Debug, Error)]
+#[error("{}", .0.join("\n"))]
+pub struct ConfigError(Vec<String>);
+
+impl Config {
+    /// The defaults, overlaid by `file` when there is one, and then by the environment.
+    pub fn load(file: Option<&Path>) -> Result<Self, ConfigError> {
+        if let Some(path) = file
+            && !path.is_file()
+        {
+            return Err(ConfigError(vec![format!("{}: there is no such config file", path.display())]));
+        }
+        let mut figment = Figment::from(Toml::string(DEFAULTS));
+        if let Some(path) = file {
+            figment = figment.merge(Toml::file_exact(path));
+        }
+        Self::extract(&figment.merge(Env::prefixed(ENV_PREFIX).split("__")))
+    }
+
+    /// The defaults, overlaid by a TOML text; for tests and examples.
+    pub fn from_toml(overlay: &str) -> Result<Self, ConfigError> {
+        Self::extract(&Figment::from(Toml::string(DEFAULTS)).merge(Toml::string(overlay)))
+    }
+
+    fn extract(figment: &Figment) -> Result<Self, ConfigError> {
+        let config: Self = figment
+            .extract()
+            .map_err(|errors| ConfigError(errors.into_iter().map(|error| error.to_string()).collect()))?;
+        config.validate()?;
+        Ok(config)
+    }
+
+    /// The namespace with all its settings; `None` when it is not configured.
+    pub fn namespace(&self, name: &str) -> Option<Namespace> {
+        let own = self.namespaces.get(name)?;
+        let base = self.namespaces.get("default")?;
+        Some(Namespace {
+            ttl: own.ttl.or(base.ttl)?,
+            max_ttl: own.max_ttl.or(base.max_ttl)?,
+            semantic: own.semantic.or(base.semantic)?,
+            thresholds: own.thresholds.clone().or_else(|| base.thresholds.clone())?,
+            time_bound_bypass: own.time_bound_bypass.or(base.time_bound_bypass)?,
+            scope_ignore: own.scope.clone().or_else(|| base.scope.clone())?.ignore,
+            store_tool_calls: own.store_tool_calls.or(base.store_tool_calls)?,
+        })
+    }
+}

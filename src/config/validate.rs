@@ -1,0 +1,191 @@
+//! Rules that span several settings. Each fault is one line that says what to do.
+
+use super::{AuthMode, Config, ConfigError, Provider};
+
+impl Config {
+    pub(super) fn validate(&self) -> Result<(), ConfigError> {
+        let mut faults = Vec::new();
+        self.validate_listeners(&mut faults);
+        self.validate_encoders(&mut faults);
+        self.validate_routes(&mut faults);
+        self.validate_namespaces(&mut faults);
+        if faults.is_empty() { Ok(()) } else { Err(ConfigError(faults)) }
+    }
+
+    fn validate_listeners(&self, faults: &mut Vec<String>) {
+        if self.admin.token.is_none() && !self.admin.listen.ip().is_loopback() {
+            faults.push(format!(
+                "admin.listen = {:?} can be reached from outside: set admin.token, or listen on 127.0.0.1",
+                self.admin.listen.to_string()
+            ));
+        }
+        if self.auth.mode == AuthMode::Open && !self.server.listen.ip().is_loopback() {
+            faults.push(format!(
+                "server.listen = {:?} can be reached from outside: auth.mode = \"open\" is for loopback, \"keys\" or \
+                 \"forward\" are allowed here",
+                self.server.listen.to_string()
+            ));
+        }
+        if self.auth.mode == AuthMode::Keys && self.auth.keys.is_empty() {
+            faults.push("auth.mode = \"keys\" needs at least one key under auth.keys".to_owned());
+        }
+        for (name, key) in &self.auth.keys {
+            if hex::decode(&key.sha256).map_or(true, |digest| digest.len() != 32) {
+                faults.push(format!(
+                    "auth.keys.{name}.sha256 is no SHA-256: 64 hexadecimal digits are allowed"
+                ));
+            }
+        }
+        for (key, value) in [
+            ("server.max_connections", self.server.max_connections),
+            ("server.max_json_depth", self.server.max_json_depth),
+            ("cache.write_queue", self.cache.write_queue),
+            ("embedder.queue", self.embedder.queue),
+            ("store.candidates", self.store.candidates),
+        ] {
+            if value == 0 {
+                faults.push(format!("{key} = 0: 1 or more is allowed"));
+            }
+        }
+        // serde_json itself refuses what nests deeper than 128.
+        if self.server.max_json_depth > 127 {
+            faults
+                .push(format!("server.max_json_depth = {}: 1 to 127 is allowed", self.server.max_json_depth));
+        }
+    }
+
+    fn validate_encoders(&self, faults: &mut Vec<String>) {
+        for name in &self.embedder.models {
+            if !self.encoders.contains_key(name) {
+                faults.push(format!(
+                    "embedder.models names {name:?}, which has no section [encoders.{name:?}]; there are: {}",
+                    names(self.encoders.keys())
+                ));
+            }
+        }
+        for (name, encoder) in &self.encoders {
+            if encoder.window == 0 {
+                faults.push(format!("encoders.{name}.window = 0: 1 or more is allowed"));
+            }
+        }
+    }
+
+    fn validate_routes(&self, faults: &mut Vec<String>) {
+        for (alias, model) in &self.models {
+            if model.targets.is_empty() {
+                faults.push(format!("models.{alias}.targets is empty: at least one target is needed"));
+            }
+            for target in &model.targets {
+                if !self.providers.contains_key(&target.provider) {
+                    faults.push(format!(
+                        "models.{alias} names the provider {:?}; there are: {}",
+                        target.provider,
+                        names(self.providers.keys())
+                    ));
+                }
+            }
+            if let Some(namespace) = &model.namespace
+                && !self.namespaces.contains_key(namespace)
+            {
+                faults.push(format!(
+                    "models.{alias}.namespace = {namespace:?}; there are: {}",
+                    names(self.namespaces.keys())
+                ));
+            }
+        }
+        for (name, provider) in &self.providers {
+            if let Provider::Openai { url, .. } = provider
+                && !(url.starts_with("http://") || url.starts_with("https://"))
+            {
+                faults.push(format!(
+                    "providers.{name}.url = {url:?}: a URL with http:// or https:// is allowed"
+                ));
+            }
+        }
+    }
+
+    fn validate_namespaces(&self, faults: &mut Vec<String>) {
+        for name in self.namespaces.keys() {
+            let Some(namespace) = self.namespace(name) else {
+                faults.push(
+                    "namespaces.default must set everything that config/default.toml sets there".to_owned(),
+                );
+                return;
+            };
+            if namespace.ttl > namespace.max_ttl {
+                faults.push(format!(
+                    "namespaces.{name}.ttl = {} is longer than its max_ttl = {}",
+                    humantime::format_duration(namespace.ttl),
+                    humantime::format_duration(namespace.max_ttl)
+                ));
+            }
+            for encoder in namespace.thresholds.keys() {
+                if !self.encoders.contains_key(encoder) {
+                    faults.push(format!(
+                        "namespaces.{name}.thresholds names the encoder {encoder:?}; there are: {}",
+                        names(self.encoders.keys())
+                    ));
+                }
+            }
+        }
+    }
+}
+
+fn names<'a>(keys: impl Iterator<Item = &'a String>) -> String {
+    keys.map(String::as_str).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_are_valid() {
+        let config = Config::from_toml("").unwrap();
+        assert!(config.namespace("default").is_some());
+    }
+
+    #[test]
+    fn a_wrong_value_names_key_value_and_what_is_allowed() {
+        for (overlay, words) in [
+            ("[server]\nlisten = \"nowhere\"", &["server.listen", "nowhere"][..]),
+            ("[server]\nlistne = \"127.0.0.1:1\"", &["listne", "listen"]),
+            ("[auth]\nmode = \"closed\"", &["auth.mode", "closed", "open", "keys", "forward"]),
+            ("[admin]\nlisten = \"0.0.0.0:1\"", &["admin.listen", "0.0.0.0:1", "admin.token"]),
+            ("[server]\nlisten = \"0.0.0.0:1\"", &["server.listen", "0.0.0.0:1", "keys"]),
+            ("[namespaces.default]\nthresholds = { \"bge-small-en-v1.5\" = 1.5 }", &["1.5", "0 to 1"]),
+            ("[namespaces.hr]\nttl = \"60d\"", &["namespaces.hr.ttl", "60days", "max_ttl"]),
+            ("[namespaces.hr]\nttl = \"soon\"", &["namespaces.hr.ttl", "soon"]),
+            (
+                "[models.fast]\ntargets = [{ provider = \"nobody\" }]",
+                &["models.fast", "nobody", "openai, rules"],
+            ),
+            ("[models.fast]\ntargets = []", &["models.fast.targets"]),
+            ("[auth]\nmode = \"keys\"", &["auth.keys"]),
+            ("[auth.keys.a]\nsha256 = \"xyz\"", &["auth.keys.a.sha256", "64 hexadecimal"]),
+            ("[embedder]\nmodels = [\"gone\"]", &["embedder.models", "gone", "bge-small-en-v1.5"]),
+            (
+                "[providers.x]\nkind = \"openai\"\nurl = \"example.org\"",
+                &["providers.x.url", "example.org", "https"],
+            ),
+            ("[providers.x]\nkind = \"openai\"\nurl = \"http://x\"\napi_key = \"sk-1\"", &["env:NAME"]),
+            ("[store]\ncandidates = 0", &["store.candidates = 0", "1 or more"]),
+        ] {
+            let message = Config::from_toml(overlay).unwrap_err().to_string();
+            for word in words {
+                assert!(message.contains(word), "{overlay}\n-> {message}\nlacks {word:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_namespace_takes_from_default_what_it_does_not_set() {
+        let config =
+            Config::from_toml("[namespaces.hr]\nsemantic = false\n[namespaces.default]\nttl = \"1h\"")
+                .unwrap();
+        let hr = config.namespace("hr").unwrap();
+        assert!(!hr.semantic);
+        assert_eq!(hr.ttl, std::time::Duration::from_secs(3600));
+        assert!(config.namespace("other").is_none());
+    }
+}

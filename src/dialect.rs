@@ -1,0 +1,3 @@
+//! Wire forms of a conversation and their canonical form; nothing else.
+
+pub mod openai;

@@ -1,0 +1,3 @@
+//! Callers and operators over HTTP.
+
+pub mod listener;
