@@ -93,7 +93,7 @@ pub struct ChatReply {
 /// Unknown fields of a reply, by where they stood.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Extra {
-    /// Beside `choices`.
+    /// Beside `choices`; its `usage` holds what stood beside the token counts.
     #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
     pub reply: serde_json::Map<String, serde_json::Value>,
     /// Beside `message`.
@@ -125,6 +125,17 @@ pub enum Finish {
     ContentFilter,
     /// A reason of the provider's own.
     Other(String),
+}
+
+/// What an event of a streamed answer carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventKind {
+    /// Something the caller waits for: text, a tool call, reasoning.
+    Content,
+    /// Nothing but the usage (no choices).
+    Usage,
+    /// Anything else: a role, a finish reason, an empty delta.
+    Other,
 }
 
 /// Token counts, in OpenAI's terms.

@@ -4,6 +4,7 @@
 //! and then the environment overlay it. An invalid value stops the start, naming file, key,
 //! value and what is allowed.
 
+mod fault;
 mod secret;
 mod validate;
 
@@ -384,9 +385,9 @@ impl Config {
     }
 
     fn extract(figment: &Figment) -> Result<Self, ConfigError> {
-        let config: Self = figment
-            .extract()
-            .map_err(|errors| ConfigError(errors.into_iter().map(|error| error.to_string()).collect()))?;
+        let config: Self = figment.extract().map_err(|errors| {
+            ConfigError(errors.into_iter().map(|error| fault::in_words(figment, &error)).collect())
+        })?;
         config.validate()?;
         Ok(config)
     }

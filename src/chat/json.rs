@@ -195,7 +195,7 @@ mod tests {
             (r#"{"a":{"\u0061":1,"a":1}}"#, "duplicate key \"a\""),
             (r#""a\u0000b""#, "NUL"),
             (r#"{"a\u0000":1}"#, "NUL"),
-            (r#""\ud800""#, "surrogate"),
+            (r#""\ud800""#, "hex escape"),
             ("[[[[[]]]]]", "nested deeper than 4 levels"),
             (r#"{"a":[{"a":[{}]}]}"#, "nested deeper than 4 levels"),
             ("1 2", "trailing"),

@@ -47,6 +47,14 @@ impl Config {
                 faults.push(format!("{key} = 0: 1 or more is allowed"));
             }
         }
+        for (key, value) in [
+            ("store.poll_interval", self.store.poll_interval),
+            ("store.sweep_interval", self.store.sweep_interval),
+        ] {
+            if value.is_zero() {
+                faults.push(format!("{key} = \"0s\": more than that is allowed"));
+            }
+        }
         // serde_json itself refuses what nests deeper than 128.
         if self.server.max_json_depth > 127 {
             faults
@@ -114,9 +122,15 @@ impl Config {
             };
             if namespace.ttl > namespace.max_ttl {
                 faults.push(format!(
-                    "namespaces.{name}.ttl = {} is longer than its max_ttl = {}",
-                    humantime::format_duration(namespace.ttl),
-                    humantime::format_duration(namespace.max_ttl)
+                    "namespaces.{name}.ttl = \"{}s\" is longer than its max_ttl = \"{}s\"",
+                    namespace.ttl.as_secs(),
+                    namespace.max_ttl.as_secs()
+                ));
+            }
+            if let Some(name_ignored) = namespace.scope_ignore.iter().find(|field| *field == "messages") {
+                faults.push(format!(
+                    "namespaces.{name}.scope.ignore names {name_ignored:?}, which would drop instructions and images: \
+                     \"history\" leaves out earlier turns"
                 ));
             }
             for encoder in namespace.thresholds.keys() {
@@ -154,7 +168,7 @@ mod tests {
             ("[admin]\nlisten = \"0.0.0.0:1\"", &["admin.listen", "0.0.0.0:1", "admin.token"]),
             ("[server]\nlisten = \"0.0.0.0:1\"", &["server.listen", "0.0.0.0:1", "keys"]),
             ("[namespaces.default]\nthresholds = { \"bge-small-en-v1.5\" = 1.5 }", &["1.5", "0 to 1"]),
-            ("[namespaces.hr]\nttl = \"60d\"", &["namespaces.hr.ttl", "60days", "max_ttl"]),
+            ("[namespaces.hr]\nttl = \"60d\"", &["namespaces.hr.ttl", "5184000s", "max_ttl"]),
             ("[namespaces.hr]\nttl = \"soon\"", &["namespaces.hr.ttl", "soon"]),
             (
                 "[models.fast]\ntargets = [{ provider = \"nobody\" }]",
@@ -170,6 +184,11 @@ mod tests {
             ),
             ("[providers.x]\nkind = \"openai\"\nurl = \"http://x\"\napi_key = \"sk-1\"", &["env:NAME"]),
             ("[store]\ncandidates = 0", &["store.candidates = 0", "1 or more"]),
+            ("[store]\npoll_interval = \"0s\"", &["store.poll_interval"]),
+            (
+                "[namespaces.hr]\nscope = { ignore = [\"messages\"] }",
+                &["namespaces.hr.scope.ignore", "history"],
+            ),
         ] {
             let message = Config::from_toml(overlay).unwrap_err().to_string();
             for word in words {
@@ -185,7 +204,7 @@ mod tests {
                 .unwrap();
         let hr = config.namespace("hr").unwrap();
         assert!(!hr.semantic);
-        assert_eq!(hr.ttl, std::time::Duration::from_secs(3600));
+        assert_eq!(hr.ttl, std::time::Duration::from_hours(1));
         assert!(config.namespace("other").is_none());
     }
 }
