@@ -1,15 +1,22 @@
 //! The port to the embedding model, and the choice among several of them.
 
 pub mod coverage;
+mod encoders;
+#[cfg(test)]
+mod fake;
+pub mod lazy;
 pub mod memo;
 pub mod onnx;
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
+
+pub use encoders::{Encoder, Encoders};
 
 /// Names model, revision, pooling and prefix: all that a vector depends on besides its text.
 /// Part of every stored vector's collection, so that changing the model can never mix vectors.
@@ -62,15 +69,14 @@ pub trait Embedder: Send + Sync {
 /// Why a text has no vector now. Never the caller's error: each is a miss with a reason.
 #[derive(Clone, Debug, Error)]
 pub enum EmbedError {
-    /// No configured encoder covers this text's language or script.
+    /// No configured encoder covers this text: its language, its script, or a sign in it that
+    /// the model does not know and would take for any other.
     #[error("no encoder covers this text")]
     NotCovered,
     /// The text is longer than the model's window; it is never cut.
-    #[error("the text has {tokens} tokens, the model's window is {window}")]
+    #[error("the text is longer than the model's window of {window} tokens")]
     TooLong {
-        /// Tokens of the text, special ones included.
-        tokens: usize,
-        /// What the model takes.
+        /// Tokens the model takes, prefix and special ones included.
         window: usize,
     },
     /// The model is being loaded; the text goes past the semantic layer meanwhile.
@@ -79,7 +85,7 @@ pub enum EmbedError {
     /// The queue in front of the workers is full.
     #[error("the embedding queue is full")]
     Busy,
-    /// No vector within `embed.timeout`.
+    /// No vector within `embedder.timeout`.
     #[error("no vector within the timeout")]
     TimedOut,
     /// The model failed.
@@ -99,4 +105,69 @@ impl EmbedError {
             Self::Failed(_) => "embed_failed",
         }
     }
+}
+
+/// No tokenizer makes fewer tokens of natural language, blank pages aside.
+const MOST_BYTES_PER_TOKEN: usize = 32;
+
+/// Refuses, unread, what cannot fit into `window` tokens, so that a huge text costs nothing.
+fn too_long(text: &str, window: usize) -> Result<(), EmbedError> {
+    if text.len() / MOST_BYTES_PER_TOKEN > window { Err(EmbedError::TooLong { window }) } else { Ok(()) }
+}
+
+/// Why an encoder cannot be used. One sentence that says what to do.
+#[derive(Clone, Debug, Error)]
+pub enum LoadError {
+    /// The ONNX Runtime library is missing, or not one that works here.
+    #[error(
+        "the ONNX Runtime library {} cannot be loaded ({reason}): run models/fetch, or set embedder.runtime",
+        path.display()
+    )]
+    Runtime {
+        /// The library.
+        path: PathBuf,
+        /// What the system says.
+        reason: Arc<str>,
+    },
+    /// A file of the encoder is not there or cannot be read.
+    #[error(
+        "encoder {encoder}: {} cannot be read ({reason}): run models/fetch, or set embedder.folder",
+        path.display()
+    )]
+    File {
+        /// The encoder's name.
+        encoder: Arc<str>,
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        reason: Arc<str>,
+    },
+    /// The files are there, but no model can be made of them.
+    #[error(
+        "encoder {encoder}: {} holds no model that works ({reason}): run models/fetch --verify, or set \
+         embedder.folder",
+        folder.display()
+    )]
+    Model {
+        /// The encoder's name.
+        encoder: Arc<str>,
+        /// Its folder.
+        folder: PathBuf,
+        /// What the library says.
+        reason: Arc<str>,
+    },
+    /// The model runs, but its vectors are no good.
+    #[error(
+        "encoder {encoder} fails its self-test ({reason}): check encoders.{encoder}.pooling and prefix, or run \
+         models/fetch --verify"
+    )]
+    SelfTest {
+        /// The encoder's name.
+        encoder: Arc<str>,
+        /// What is wrong.
+        reason: Arc<str>,
+    },
+    /// The configuration names an encoder that it does not describe.
+    #[error("embedder.models names {0:?}, which has no section [encoders]")]
+    Unknown(Arc<str>),
 }
