@@ -5,7 +5,9 @@
 //! in the process, [`qdrant`] speaks to a server or a cluster.
 
 pub mod edge;
+mod marks;
 pub mod qdrant;
+mod record;
 
 use std::sync::Arc;
 
@@ -14,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::Entry;
-use super::embedder::Embedding;
+use super::embedder::{EmbedderId, Embedding};
 use super::key::{ExactKey, Scope};
 use crate::clock::Timestamp;
 
@@ -47,7 +49,8 @@ pub trait VectorStore: Send + Sync {
     async fn upsert(&self, entry: &Entry, embedding: Option<&Embedding>) -> Result<(), StoreError>;
 }
 
-/// What the operator's side needs.
+/// What the operator's side needs. All of it has the timeout of a write: nobody's answer waits
+/// for it, and it may have to look at everything.
 #[async_trait]
 pub trait Inventory: Send + Sync {
     /// Removes what `selector` names; returns how many entries went.
@@ -89,6 +92,11 @@ pub trait Journal: Send + Sync {
 /// A store that does all of it, and can say whether it is there.
 #[async_trait]
 pub trait Store: VectorStore + Inventory + Journal {
+    /// Makes ready for vectors of this embedder; for the start, so that the first write finds its
+    /// place. Fails with [`StoreError::Unusable`] when vectors of it are stored already and have
+    /// another length.
+    async fn prepare(&self, embedder: &EmbedderId, dimensions: usize) -> Result<(), StoreError>;
+
     /// Fails when the store cannot be reached; for `/readyz`.
     async fn check(&self) -> Result<(), StoreError>;
 
@@ -148,7 +156,7 @@ pub struct Page {
     pub next: Option<Cursor>,
 }
 
-/// A purge: entries that `selector` names and that were begun before `at` are gone.
+/// A purge: entries that `selector` names and that were asked for until `at` are gone.
 ///
 /// A purge of a whole namespace carries the namespace's new epoch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -162,7 +170,7 @@ pub struct Mark {
 }
 
 /// Why the store did not do it.
-#[derive(Clone, Debug, Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum StoreError {
     /// It did not answer in time.
     #[error("the store did not answer within its timeout")]
