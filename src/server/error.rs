@@ -1,0 +1,313 @@
+//! The only place that turns errors into HTTP.
+//!
+//! Detail goes to the log, where the error is handled; the client gets a status, a fixed text
+//! and a code to act on. Nothing that a provider or a module of ours says of itself reaches the
+//! client, with one exception: what a provider has to say about the request is the client's.
+
+mod event;
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use serde::Serialize;
+
+use super::auth::{AuthError, GuardError};
+use crate::upstream::UpstreamError;
+
+/// Tells OpenAI's and Anthropic's SDKs whether to try again; without it they try twice more
+/// after any 408, 409, 429 or 5xx.
+const X_SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
+
+/// An error as the client sees it, in OpenAI's form.
+#[derive(Debug)]
+pub struct ApiError(Box<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    status: StatusCode,
+    body: Content,
+    retry_after: Option<HeaderValue>,
+    /// Trying again would only repeat it.
+    terminal: bool,
+}
+
+#[derive(Debug)]
+enum Content {
+    Ours(Fault),
+    /// A provider's own JSON.
+    Provider(Bytes),
+}
+
+/// OpenAI's error object.
+#[derive(Debug, Serialize)]
+struct Fault {
+    message: Cow<'static, str>,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    param: Option<String>,
+    code: Option<&'static str>,
+}
+
+const REQUEST: &str = "invalid_request_error";
+const PERMISSION: &str = "permission_error";
+const RATE: &str = "rate_limit_error";
+const SERVER: &str = "server_error";
+
+/// Whose credential the provider saw, which decides whose fault its refusal is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Credential {
+    /// The service's own (`auth.mode` open or keys).
+    Service,
+    /// The caller's (`auth.mode` forward).
+    Caller,
+}
+
+impl ApiError {
+    fn new(
+        status: StatusCode,
+        kind: &'static str,
+        code: impl Into<Option<&'static str>>,
+        message: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        let fault = Fault { message: message.into(), kind, param: None, code: code.into() };
+        Self(Box::new(Inner { status, body: Content::Ours(fault), retry_after: None, terminal: false }))
+    }
+
+    fn terminal(mut self) -> Self {
+        self.0.terminal = true;
+        self
+    }
+
+    fn with_param(mut self, name: Option<&str>) -> Self {
+        if let Content::Ours(fault) = &mut self.0.body {
+            fault.param = name.map(str::to_owned);
+        }
+        self
+    }
+
+    fn retry_after(mut self, value: Option<HeaderValue>) -> Self {
+        self.0.retry_after = value;
+        self
+    }
+
+    /// 400: the request cannot be understood; `param` names the field.
+    pub fn bad_request(message: impl Into<Cow<'static, str>>, param: Option<&str>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, REQUEST, None, message).with_param(param)
+    }
+
+    /// 401: the caller is not known.
+    pub fn unauthorized(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, REQUEST, "invalid_api_key", message)
+    }
+
+    /// 403: the caller may not do this.
+    pub fn forbidden(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(StatusCode::FORBIDDEN, PERMISSION, "forbidden", message)
+    }
+
+    /// 404: there is no such thing.
+    pub fn not_found(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, REQUEST, "not_found", message)
+    }
+
+    /// 404 in the words that SDKs know for a model that nobody serves.
+    pub fn model_not_found(model: &str) -> Self {
+        let message = format!("The model `{model}` does not exist or you do not have access to it.");
+        Self::new(StatusCode::NOT_FOUND, REQUEST, "model_not_found", message).with_param(Some("model"))
+    }
+
+    /// 405: the path is right, the method is not.
+    pub fn method_not_allowed(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, REQUEST, "method_not_allowed", message)
+    }
+
+    /// 408: the body did not arrive in time. SDKs send it again, which is right.
+    pub fn request_timeout() -> Self {
+        let message = "the request's body did not arrive in time";
+        Self::new(StatusCode::REQUEST_TIMEOUT, REQUEST, "request_timeout", message)
+    }
+
+    /// 413: the body is larger than `limit` bytes.
+    pub fn payload_too_large(limit: u64) -> Self {
+        let message = format!("the request's body is larger than {limit} bytes");
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, REQUEST, "request_too_large", message)
+    }
+
+    /// 415: the body comes in a form that is not read here.
+    pub fn unsupported_media_type(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, REQUEST, "unsupported_media_type", message)
+    }
+
+    /// 429: every provider's rate limit is reached.
+    pub fn rate_limited(retry_after: Option<Duration>) -> Self {
+        let message = "the rate limit is reached, please try again later";
+        Self::new(StatusCode::TOO_MANY_REQUESTS, RATE, "rate_limit_exceeded", message)
+            .retry_after(retry_after.map(seconds))
+    }
+
+    /// 500 with a fixed text: a fault of ours.
+    pub fn internal() -> Self {
+        let message = "the service failed, its log says why";
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, SERVER, "internal_error", message).terminal()
+    }
+
+    /// 502: every provider failed.
+    pub fn bad_gateway() -> Self {
+        let message = "no provider could answer the request";
+        Self::new(StatusCode::BAD_GATEWAY, SERVER, "upstream_failed", message).terminal()
+    }
+
+    /// 503: nothing is asked of the providers now; it may work again after `retry_after`.
+    pub fn unavailable(retry_after: Duration) -> Self {
+        let message = "the service cannot take the request now, please try again later";
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, SERVER, "unavailable", message)
+            .retry_after(Some(seconds(retry_after)))
+    }
+
+    /// 504: no answer inside the deadline.
+    pub fn deadline() -> Self {
+        let message = "no provider answered in time";
+        Self::new(StatusCode::GATEWAY_TIMEOUT, SERVER, "deadline_exceeded", message).terminal()
+    }
+
+    /// 504, as RFC 9111 asks: the caller wanted `only-if-cached`, and it is not.
+    pub fn only_if_cached() -> Self {
+        let message = "the answer is not in the cache, and the request wanted only that";
+        Self::new(StatusCode::GATEWAY_TIMEOUT, REQUEST, "only_if_cached", message).terminal()
+    }
+
+    /// What a failed call means for the caller, given whose credential the provider saw.
+    ///
+    /// A provider that refuses the service's own credential (401, 402, 403) has not refused the
+    /// caller: a 401 would send the caller looking for a fault in a key that is right, so it is
+    /// the operator's 502. In forward mode it is the caller's key, and the provider's word on
+    /// it passes through.
+    pub fn from_upstream(error: UpstreamError, credential: Credential) -> Self {
+        match error {
+            UpstreamError::UnknownModel { model } => Self::model_not_found(&model),
+            UpstreamError::TimedOut { .. } => Self::deadline(),
+            UpstreamError::Status { status, body, retry_after, .. } => {
+                Self::from_status(status, body, retry_after.as_deref(), credential)
+            }
+            UpstreamError::Connect { .. } | UpstreamError::Broken { .. } | UpstreamError::TooLarge { .. } => {
+                Self::bad_gateway()
+            }
+        }
+    }
+
+    fn from_status(status: u16, body: Bytes, retry_after: Option<&str>, credential: Credential) -> Self {
+        match status {
+            429 => Self::rate_limited(None).retry_after(retry_after.and_then(sane_retry_after)),
+            408 | 504 => Self::deadline(),
+            // A 404 that is not JSON is no word on the request: the provider's URL is wrong.
+            404 if !is_json_object(&body) => Self::bad_gateway(),
+            400 | 404 | 409 | 413 | 415 | 422 | 451 => Self::provider(status, body),
+            401..=403 if credential == Credential::Caller => Self::provider(status, body),
+            401..=403 => {
+                let message = "the provider refused the service's own credential, its operator has to act";
+                Self::new(StatusCode::BAD_GATEWAY, SERVER, "provider_credential", message).terminal()
+            }
+            _ => Self::bad_gateway(),
+        }
+    }
+
+    /// A provider's refusal under its own status, with its own body when that is JSON.
+    fn provider(status: u16, body: Bytes) -> Self {
+        let status = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST);
+        let mut error = Self::new(status, REQUEST, "provider_refused", "the provider refused the request");
+        if is_json_object(&body) {
+            error.0.body = Content::Provider(body);
+        }
+        error
+    }
+
+    /// The status that the client sees.
+    pub fn status(&self) -> StatusCode {
+        self.0.status
+    }
+
+    /// A word for metrics and logs: the code that the client sees.
+    pub fn label(&self) -> &'static str {
+        match &self.0.body {
+            Content::Ours(Fault { code: Some(code), .. }) => code,
+            Content::Ours(_) => "bad_request",
+            Content::Provider(_) => "provider_refused",
+        }
+    }
+}
+
+/// Whole seconds, rounded up: coming back too early helps nobody.
+fn seconds(wait: Duration) -> HeaderValue {
+    let seconds = wait.as_secs().saturating_add(u64::from(wait.subsec_nanos() > 0));
+    HeaderValue::from(seconds.max(1))
+}
+
+/// A provider's `Retry-After` when it has one of the header's two forms, seconds or a date.
+fn sane_retry_after(value: &str) -> Option<HeaderValue> {
+    let is_seconds = !value.is_empty() && value.len() < 10 && value.bytes().all(|byte| byte.is_ascii_digit());
+    let is_date = value.len() == "Sun, 06 Nov 1994 08:49:37 GMT".len() && value.ends_with(" GMT");
+    if is_seconds || is_date { HeaderValue::from_str(value).ok() } else { None }
+}
+
+fn is_json_object(body: &[u8]) -> bool {
+    serde_json::from_slice::<serde_json::Map<String, serde_json::Value>>(body).is_ok()
+}
+
+impl From<UpstreamError> for ApiError {
+    fn from(error: UpstreamError) -> Self {
+        Self::from_upstream(error, Credential::Service)
+    }
+}
+
+impl From<AuthError> for ApiError {
+    fn from(error: AuthError) -> Self {
+        Self::unauthorized(error.to_string())
+    }
+}
+
+impl From<GuardError> for ApiError {
+    fn from(error: GuardError) -> Self {
+        match error {
+            GuardError::Token(error) => error.into(),
+            GuardError::Host | GuardError::Origin => Self::forbidden(error.to_string()),
+        }
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        #[derive(Serialize)]
+        struct Envelope {
+            error: Fault,
+        }
+
+        let Inner { status, body, retry_after, terminal } = *self.0;
+        let body = match body {
+            Content::Provider(body) => Body::from(body),
+            Content::Ours(error) => {
+                Body::from(serde_json::to_vec(&Envelope { error }).expect("texts alone always serialize"))
+            }
+        };
+        let mut response = (status, body).into_response();
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        if let Some(value) = retry_after {
+            headers.insert(RETRY_AFTER, value);
+        }
+        if terminal {
+            headers.insert(X_SHOULD_RETRY, HeaderValue::from_static("false"));
+        }
+        if status == StatusCode::UNAUTHORIZED {
+            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response
+    }
+}
+
+#[cfg(test)]
+mod tests;
