@@ -35,9 +35,14 @@ pub struct Entry {
     pub model: String,
     /// The provider that served it.
     pub provider: String,
+    /// The provider would have said the usage, but its caller did not ask for it. Such an answer is
+    /// not for callers who do.
+    #[serde(default)]
+    pub without_usage: bool,
     /// Freshness tags, for purging by what the answer was made from.
     pub tags: Vec<String>,
-    /// When the answer was complete.
+    /// When the answer was asked for. Its age counts from there, as RFC 9111 (section 4.2.3)
+    /// counts it: what changed while the model was writing is not in the answer.
     pub written_at: Timestamp,
     /// From when on it may not be served.
     pub expires_at: Timestamp,

@@ -43,6 +43,11 @@ impl Tenant {
         Self(hex::encode(&Sha256::digest(credential)[..16]).into())
     }
 
+    /// The tenant that [`Tenant::as_str`] shows as `text`; for operators.
+    pub fn known_as(text: &str) -> Self {
+        Self(text.into())
+    }
+
     /// The hash, as text.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -76,14 +81,16 @@ impl Loosening {
 }
 
 impl Scope {
-    /// The scope of a request in a partition.
-    pub fn new(partition: Partition, request: &ChatRequest, loosening: &Loosening) -> Self {
+    /// The scope of a request in a partition. `route` names who would serve it: another provider
+    /// or model behind the same name gives other answers.
+    pub fn new(partition: Partition, request: &ChatRequest, route: &str, loosening: &Loosening) -> Self {
         let mut hash = Canonical::new("refrain scope 1");
         hash.text(&partition.namespace);
         hash.text(partition.tenant.as_str());
         hash.number(partition.epoch);
         if !loosening.fields.iter().any(|name| name == "model") {
             hash.text(&request.model);
+            hash.text(route);
         }
         hash.top_level(&request.scope, loosening);
         Self { partition, digest: hash.finish() }
@@ -233,7 +240,9 @@ impl Canonical {
             Json::String(text) => self.text(text),
             Json::Array(items) => {
                 self.piece(b'[', items.len());
-                items.iter().for_each(|item| self.json(item));
+                for item in items {
+                    self.json(item);
+                }
             }
             Json::Object(fields) => {
                 self.piece(b'{', fields.len());
@@ -249,3 +258,6 @@ impl Canonical {
         Sha256Digest(self.0.finalize().into())
     }
 }
+
+#[cfg(test)]
+mod tests;
