@@ -1,0 +1,94 @@
+//! What a caller gets, and where it is from.
+
+use std::sync::Arc;
+
+use super::GatewayError;
+use super::flight::{EventTail, Follower, Head, Notes};
+use crate::cache::Entry;
+use crate::cache::key::ExactKey;
+use crate::chat::ChatReply;
+use crate::upstream::{Served, Whole};
+
+/// An answer, and where it is from.
+#[derive(Debug)]
+pub struct Answer {
+    /// Where it is from.
+    pub source: Source,
+    /// The id under which the answer is, or would be, kept.
+    pub key: ExactKey,
+    /// Why the whole cache was passed by.
+    pub bypass: Option<&'static str>,
+    /// Why only the semantic layer was.
+    pub semantic_bypass: Option<&'static str>,
+    /// The answer was accepted for storing. Known before a whole answer is sent, and too late
+    /// for the headers of a streamed one.
+    pub stored: bool,
+    /// The answer itself.
+    pub body: AnswerBody,
+}
+
+/// Where an answer is from.
+#[derive(Clone, Debug)]
+pub enum Source {
+    /// The same request was answered before.
+    Exact,
+    /// The same question was answered in other words.
+    Semantic {
+        /// Cosine similarity of the two questions.
+        similarity: f32,
+    },
+    /// A provider.
+    Upstream {
+        /// Which, and how.
+        served: Served,
+        /// The call was made for another caller who asked the same.
+        coalesced: bool,
+    },
+}
+
+/// An answer, in the form nearest to how it was got.
+#[derive(Debug)]
+pub enum AnswerBody {
+    /// A stored entry, to be rendered in the caller's dialect.
+    Kept(Arc<Entry>),
+    /// A reply made for another caller in another form, to be rendered likewise.
+    Reply(Arc<ChatReply>),
+    /// The provider's whole body, to be passed on.
+    Verbatim(Arc<Whole>),
+    /// The provider's events, to be passed on as they come.
+    Events(EventTail),
+}
+
+impl Answer {
+    pub(super) fn kept(key: ExactKey, source: Source, entry: Arc<Entry>, notes: Notes) -> Self {
+        let semantic_bypass = notes.semantic_bypass;
+        Self { source, key, bypass: None, semantic_bypass, stored: false, body: AnswerBody::Kept(entry) }
+    }
+}
+
+/// Waits for a flight's beginning and gives the caller what it asked for: whole or streamed.
+/// `None` when what was fetched for another caller cannot be given in this one's form.
+pub(super) async fn follow(
+    mut follower: Follower,
+    key: ExactKey,
+    bypass: Option<&'static str>,
+    coalesced: bool,
+    stream: bool,
+) -> Result<Option<Answer>, GatewayError> {
+    let (served, notes, body) = match follower.head().await? {
+        Head::Kept(source, entry, notes) => return Ok(Some(Answer::kept(key, source, entry, notes))),
+        Head::Whole(served, whole, notes) if stream => match &whole.reply {
+            Some(reply) => (served, notes, AnswerBody::Reply(Arc::new(reply.clone()))),
+            None => return Ok(None),
+        },
+        Head::Whole(served, whole, notes) => (served, notes, AnswerBody::Verbatim(whole)),
+        Head::Streaming(served, notes) if stream => (served, notes, AnswerBody::Events(follower.events())),
+        Head::Streaming(served, notes) => match follower.reply().await? {
+            Some(reply) => (served, notes, AnswerBody::Reply(reply)),
+            None => return Ok(None),
+        },
+    };
+    let source = Source::Upstream { served, coalesced };
+    let Notes { semantic_bypass, stored } = notes;
+    Ok(Some(Answer { source, key, bypass, semantic_bypass, stored, body }))
+}

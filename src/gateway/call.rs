@@ -1,0 +1,91 @@
+//! What a caller asks, and how its call goes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Namespace;
+use crate::cache::key::Tenant;
+use crate::cache::semantic::is_time_bound;
+use crate::chat::ChatRequest;
+use crate::chat::json::{Json, Number};
+use crate::config::Secret;
+
+/// A caller's request with all that the caller may say about caching.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// What is asked.
+    pub request: ChatRequest,
+    /// Who asks.
+    pub tenant: Tenant,
+    /// The caller's own key, when it goes to the provider.
+    pub credential: Option<Secret>,
+    /// Where answers are kept.
+    pub namespace: Arc<Namespace>,
+    /// What the caller wants of the cache.
+    pub directives: Directives,
+}
+
+/// What a caller wants of the cache (`Cache-Control` and `x-refrain-*`).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Directives {
+    /// Neither look up nor store.
+    pub no_store: bool,
+    /// Do not look up; store.
+    pub no_cache: bool,
+    /// Do not ask a provider.
+    pub only_if_cached: bool,
+    /// The oldest answer to be served.
+    pub max_age: Option<Duration>,
+    /// How long the answer may be served; clamped to the namespace's limit.
+    pub ttl: Option<Duration>,
+    /// Freshness tags of the answer.
+    pub tags: Vec<String>,
+}
+
+/// How a call goes.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Route {
+    /// Looked up, and stored if it misses.
+    Cache,
+    /// Looked up, and never asked upstream.
+    CacheOnly,
+    /// Asked upstream, and stored.
+    Refresh,
+    /// The caller forbids both the cache and the provider.
+    Nowhere,
+    /// Asked upstream, and nothing else, for this reason.
+    Bypass(&'static str),
+}
+
+impl Route {
+    pub(super) fn of(call: &Call) -> Self {
+        let several = matches!(call.request.scope.get("n"), Some(n) if ![Json::Null, Json::Number(Number::Integer(1))].contains(n));
+        let Directives { no_store, no_cache, only_if_cached, .. } = call.directives;
+        if only_if_cached && (no_store || no_cache || several) {
+            Self::Nowhere
+        } else if no_store {
+            Self::Bypass("no_store")
+        } else if several {
+            Self::Bypass("several_choices")
+        } else if only_if_cached {
+            Self::CacheOnly
+        } else if no_cache {
+            Self::Refresh
+        } else {
+            Self::Cache
+        }
+    }
+}
+
+/// The question's text, when it may be matched in other words; else why not.
+pub(super) fn fuzzy(call: &Call) -> Result<String, &'static str> {
+    let settings = call.namespace.settings();
+    if !settings.semantic {
+        return Err("switched_off");
+    }
+    let question = call.request.question.as_ref().ok_or("no_question")?.text();
+    if settings.time_bound_bypass && is_time_bound(&question) {
+        return Err("time_bound");
+    }
+    Ok(question)
+}
