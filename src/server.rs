@@ -1,3 +1,99 @@
-//! Callers and operators over HTTP.
+//! Callers and operators over HTTP: every route, every layer, in order.
 
+pub mod auth;
+pub mod body;
+pub mod error;
+pub mod fallback;
 pub mod listener;
+pub mod request_id;
+
+mod admin;
+mod chat;
+mod directives;
+mod health;
+mod stats;
+
+use std::sync::{Arc, OnceLock};
+
+use axum::Router;
+use axum::middleware::{from_fn, from_fn_with_state};
+use axum::routing::{get, post};
+use tower_http::catch_panic::CatchPanicLayer;
+
+use crate::cache::embedder::Encoders;
+use crate::cache::store::Store;
+use crate::clock::Clock;
+use crate::gateway::Gateway;
+use crate::metrics::Metrics;
+use auth::{AdminAuth, Auth};
+use body::BodyLimits;
+use error::Credential;
+use listener::Connections;
+
+pub use admin::EvictRequest;
+
+/// What the handlers work with.
+pub struct Context {
+    /// The story of a request.
+    pub gateway: Arc<Gateway>,
+    /// Who calls.
+    pub auth: Auth,
+    /// Who operates.
+    pub admin: AdminAuth,
+    /// What is counted.
+    pub metrics: Arc<Metrics>,
+    /// For `/readyz`.
+    pub encoders: Arc<Encoders>,
+    /// For `/readyz` and the listing of entries.
+    pub store: Arc<dyn Store>,
+    /// Open connections of the callers' listener, once it serves.
+    pub connections: OnceLock<Arc<Connections>>,
+    /// Wall time.
+    pub clock: Clock,
+    /// How deep a body may nest.
+    pub max_json_depth: usize,
+    /// What a body may take.
+    pub body_limits: BodyLimits,
+    /// Whose credential providers see.
+    pub credential: Credential,
+    /// Write the text of questions into the log.
+    pub log_prompts: bool,
+}
+
+/// What callers reach.
+pub fn callers(context: &Arc<Context>) -> Router {
+    let routes = Router::new()
+        .route("/v1/chat/completions", post(chat::completions))
+        .route("/v1/models", get(chat::models))
+        .route("/healthz", get(health::process))
+        .route("/readyz", get(health::ready));
+    layered(routes, context)
+}
+
+/// What operators reach.
+pub fn operators(context: &Arc<Context>) -> Router {
+    let guarded = Router::new()
+        .route("/stats", get(stats::stats))
+        .route("/metrics", get(stats::scrape))
+        .route("/admin/evict", post(admin::evict))
+        .route("/admin/entries", get(admin::entries))
+        .route("/admin/entries/{id}", get(admin::entry).delete(admin::remove))
+        .route("/admin/explain", post(admin::explain))
+        .route_layer(from_fn_with_state(Arc::clone(context), admin::guard));
+    let open = Router::new().route("/healthz", get(health::process)).route("/readyz", get(health::ready));
+    layered(guarded.merge(open), context)
+}
+
+/// What every request passes, the last one first.
+fn layered(routes: Router<Arc<Context>>, context: &Arc<Context>) -> Router {
+    routes
+        .fallback(fallback::not_found)
+        .method_not_allowed_fallback(fallback::method_not_allowed)
+        .with_state(Arc::clone(context))
+        // No body is read further, or longer, than the config allows.
+        .layer(from_fn_with_state(context.body_limits, body::limit))
+        // A fault of ours is an answer too.
+        .layer(CatchPanicLayer::custom(fallback::panicked))
+        // Outermost, so that every answer carries an id that is in the log.
+        .layer(from_fn(request_id::assign))
+}

@@ -1,0 +1,102 @@
+//! The command line: each command is thin over the library.
+//!
+//! Exit codes: 0 done, 1 failed or found wanting, 2 the command line is wrong.
+
+mod admin;
+mod check;
+mod eval;
+mod serve;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::config::{Config, ConfigError};
+
+/// A semantic cache in front of LLM APIs.
+#[derive(Debug, Parser)]
+#[command(version, after_help = EXAMPLES)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXAMPLES: &str = "Examples:
+  refrain serve                                    start with the defaults
+  refrain serve --config refrain.toml              start with settings of your own
+  refrain check --config refrain.toml              say what is wrong before you start
+  refrain stats --since 1h                         what the cache did in the last hour
+  refrain evict --namespace hr --dry-run           how many answers would go
+  refrain explain \"how do I reset my password?\"    hit or miss, and why";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Start the service.
+    Serve(ConfigFile),
+    /// Check config, models, store and providers: a line each.
+    Check(ConfigFile),
+    /// Show what the cache did.
+    Stats(admin::StatsArgs),
+    /// Take answers back.
+    Evict(admin::EvictArgs),
+    /// Say whether a question would hit or miss, and why. Nothing is sent upstream.
+    Explain(admin::ExplainArgs),
+    /// Measure hits and wrong hits on a stream of questions.
+    Eval(eval::EvalArgs),
+}
+
+#[derive(Debug, Args)]
+struct ConfigFile {
+    /// A file of settings that differ from the defaults.
+    #[arg(long, value_name = "FILE", env = "REFRAIN_CONFIG")]
+    config: Option<PathBuf>,
+}
+
+impl ConfigFile {
+    fn load(&self) -> Result<Config, ConfigError> {
+        Config::load(self.config.as_deref().map(Path::new))
+    }
+}
+
+/// A command's failure, as one or more lines for people.
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// Reads the command line and runs the command.
+pub fn run() -> ExitCode {
+    let cli = Cli::parse();
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return fail(&format!("the runtime does not start: {error}")),
+    };
+    let result = runtime.block_on(async {
+        match cli.command {
+            Command::Serve(file) => serve::serve(&file).await,
+            Command::Check(file) => check::check(&file).await,
+            Command::Stats(args) => admin::stats(&args).await,
+            Command::Evict(args) => admin::evict(args).await,
+            Command::Explain(args) => admin::explain(args).await,
+            Command::Eval(args) => eval::eval(args).await,
+        }
+    });
+    // A worker that hangs in a model or on a disk must not keep the process.
+    runtime.shutdown_background();
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => fail(&failure.to_string()),
+    }
+}
+
+#[expect(clippy::print_stderr, reason = "the command line talks to people")]
+fn fail(message: &str) -> ExitCode {
+    for line in message.lines() {
+        eprintln!("refrain: {line}");
+    }
+    ExitCode::FAILURE
+}
+
+/// Prints a line for people; a closed pipe is nobody's fault.
+fn say(line: &str) {
+    use std::io::Write as _;
+    let _ = writeln!(std::io::stdout(), "{line}");
+}

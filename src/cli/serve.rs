@@ -1,0 +1,63 @@
+//! `refrain serve`: start, say where, and stop in order.
+
+use tokio::signal;
+use tokio_util::sync::CancellationToken;
+
+use super::{ConfigFile, Failure, say};
+use crate::app::{App, bind};
+use crate::logging;
+
+pub(super) async fn serve(file: &ConfigFile) -> Result<(), Failure> {
+    let config = file.load()?;
+    let _log = logging::init(&config.log)?;
+    // Listen first: a port in use is said at once, and requests wait instead of being refused.
+    let public = bind("server.listen", config.server.listen).await?;
+    let admin = bind("admin.listen", config.admin.listen).await?;
+    let (address, operators) = (public.local_addr()?, admin.local_addr()?);
+    let app = App::try_new(config).await?;
+    say(&welcome(&address.to_string(), &operators.to_string()));
+    let shutdown = CancellationToken::new();
+    let stopped = shutdown.clone();
+    tokio::spawn(async move {
+        asked_to_stop().await;
+        tracing::info!("asked to stop: finishing what is under way");
+        stopped.cancel();
+    });
+    app.serve(public, admin, shutdown).await;
+    Ok(())
+}
+
+/// What a newcomer sees: where to point a client, and three lines to try.
+fn welcome(address: &str, operators: &str) -> String {
+    let ask = |question: &str| {
+        format!(
+            "  curl -si http://{address}/v1/chat/completions -H 'content-type: application/json' -d \
+             '{{\"model\": \"default\", \"messages\": [{{\"role\": \"user\", \"content\": \"{question}\"}}]}}'"
+        )
+    };
+    format!(
+        "Refrain {} listens on http://{address}/v1: point a client's base URL there.\n\n\
+         A miss, the same again from memory, and the same in other words:\n\n{}\n{}\n{}\n\n\
+         Look at the header cache-status. Statistics: http://{operators}/stats, metrics: http://{operators}/metrics",
+        env!("CARGO_PKG_VERSION"),
+        ask("How do I reset my password?"),
+        ask("How do I reset my password?"),
+        ask("How can I reset my password?"),
+    )
+}
+
+/// Ctrl-C, or what a supervisor sends.
+async fn asked_to_stop() {
+    #[cfg(unix)]
+    {
+        use signal::unix::{SignalKind, signal};
+        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
+            tokio::select! {
+                _ = signal::ctrl_c() => {}
+                _ = terminate.recv() => {}
+            }
+            return;
+        }
+    }
+    let _ = signal::ctrl_c().await;
+}

@@ -1,0 +1,14 @@
+//! The service as a whole, with fakes at its edges and no sockets; the contract of its stores; and
+//! the real encoders, where their files are.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails there")]
+
+mod support;
+
+mod admin;
+mod embedder;
+mod errors;
+mod flights;
+mod freshness;
+mod hits;
+mod store;
