@@ -77,7 +77,21 @@ pub(super) async fn evict(
     let request: EvictRequest = serde_json::from_slice(&body)
         .map_err(|error| ApiError::bad_request(format!("the body cannot be read: {error}"), None))?;
     let eviction = eviction(request, context.clock.now())?;
+    known_namespace(&context, &eviction.selector).await?;
     Ok(Json(context.gateway.evict(&eviction).await?))
+}
+
+/// Refuses a namespace that nobody has heard of: a slip of the pen must not look like a purge. One
+/// that was taken out of the config may still hold entries.
+async fn known_namespace(context: &Context, selector: &Selector) -> Result<(), ApiError> {
+    let Some(namespace) = &selector.namespace else { return Ok(()) };
+    let all = Selector { namespace: Some(namespace.clone()), ..Selector::default() };
+    if context.gateway.namespaces().get(namespace).is_some() || context.store.count(&all).await? > 0 {
+        return Ok(());
+    }
+    Err(ApiError::not_found(format!(
+        "there is no namespace {namespace:?}, neither in the config nor in the store"
+    )))
 }
 
 fn eviction(request: EvictRequest, now: Timestamp) -> Result<Eviction, ApiError> {

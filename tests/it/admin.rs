@@ -92,6 +92,17 @@ async fn an_eviction_must_say_what() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_namespace_that_nobody_knows_cannot_be_evicted() {
+    let app = filled().await;
+    let refused = app.operate(Method::POST, "/admin/evict", &json!({ "namespace": "defualt" })).await;
+    assert_eq!(refused.status, 404);
+    assert!(refused.json()["error"]["message"].as_str().unwrap().contains("defualt"));
+    let removed = TestApp::over(app.store.clone(), "[namespaces.other]").await;
+    let gone = removed.operate(Method::POST, "/admin/evict", &json!({ "namespace": "default" })).await;
+    assert_eq!(gone.json()["store"], 2);
+}
+
+#[tokio::test(start_paused = true)]
 async fn explain_says_what_would_happen_and_does_nothing() {
     let app = filled().await;
     app.embedder.similar("How can I reset my password?", "How do I reset my password?", 0.95);
