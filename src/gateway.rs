@@ -177,6 +177,8 @@ impl Gateway {
     }
 
     async fn find(self: &Arc<Self>, call: Call) -> Result<Answer, GatewayError> {
+        // The flight may outlive its leader, and the leader may need a second one.
+        let call = Arc::new(call);
         let scope = self.scope(&call);
         let key = ExactKey::new(&scope, call.request.question.as_ref());
         let route = Route::of(&call);
@@ -205,16 +207,17 @@ impl Gateway {
             let coalesced = pilot.is_none();
             if let Some(pilot) = pilot {
                 let ticket = self.ticket(key, scope.clone());
-                self.tasks.spawn(Arc::clone(self).fly(call.clone(), ticket, route, pilot));
+                self.tasks.spawn(Arc::clone(self).fly(Arc::clone(&call), ticket, route, pilot));
             }
             if let Some(answer) = follow(follower, key, bypass, coalesced, stream).await? {
                 return Ok(answer);
             }
         }
         let (follower, pilot) = Flights::alone();
-        let provider = self.parts.upstream.route_of(&call.request.model).unwrap_or_default();
-        self.tasks.spawn(Arc::clone(self).fly(call, self.ticket(key, scope), route, pilot));
+        let flight = Arc::clone(self).fly(Arc::clone(&call), self.ticket(key, scope), route, pilot);
+        self.tasks.spawn(flight);
         follow(follower, key, bypass, false, stream).await?.ok_or_else(|| {
+            let provider = self.parts.upstream.route_of(&call.request.model).unwrap_or_default();
             let reason = "it is neither whole nor streamed as it was asked for".into();
             UpstreamError::Broken { provider: provider.into(), reason }.into()
         })

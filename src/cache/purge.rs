@@ -174,7 +174,9 @@ impl Mark {
     /// Whether an entry that is being served or written was purged by this mark. One that was
     /// asked for after the mark is another answer.
     fn covers(&self, entry: &Entry) -> bool {
-        entry.written_at <= self.at && self.gone().matches(entry)
+        entry.written_at <= self.at
+            && self.epoch.is_none_or(|epoch| entry.scope.partition.epoch < epoch)
+            && self.selector.matches(entry)
     }
 }
 

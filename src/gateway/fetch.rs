@@ -20,7 +20,7 @@ use crate::upstream::{Body, Completion, EventKind, Piece, PieceStream, Served, U
 
 impl Gateway {
     /// Flies until the answer is whole, or nobody waits for it any more.
-    pub(super) async fn fly(self: Arc<Self>, call: Call, ticket: Ticket, route: Route, pilot: Pilot) {
+    pub(super) async fn fly(self: Arc<Self>, call: Arc<Call>, ticket: Ticket, route: Route, pilot: Pilot) {
         let abandoned = async {
             if self.parts.fill_on_disconnect && !matches!(route, Route::Bypass(_)) {
                 std::future::pending::<()>().await;
