@@ -118,9 +118,9 @@ impl Gateway {
         let begun = Instant::now();
         let _in_flight = self.parts.metrics.in_flight();
         let namespace = Arc::clone(&call.namespace);
-        let result = self.find(call).await;
-        match &result {
-            Ok(answer) => count(namespace.metrics(), answer, begun.elapsed()),
+        let mut result = self.find(call).await;
+        match &mut result {
+            Ok(answer) => count(&namespace, answer, begun.elapsed()),
             Err(error) => namespace.metrics().request(Counted::Error(error.label()), begun.elapsed(), None),
         }
         result

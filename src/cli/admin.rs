@@ -184,6 +184,9 @@ pub(super) async fn evict(args: EvictArgs) -> Result<(), Failure> {
     let evicted = args.remote.post("/admin/evict", &[], &serde_json::to_value(&body)?).await?;
     let verb = if args.dry_run { "would go" } else { "went" };
     say(&format!("{} answers {verb} from memory, {} from the store", evicted["exact"], evicted["store"]));
+    if evicted["more"] == true {
+        say("There may be more that are similar: they are taken a thousand at a time; run it again.");
+    }
     Ok(())
 }
 

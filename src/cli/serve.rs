@@ -18,13 +18,16 @@ pub(super) async fn serve(file: &ConfigFile) -> Result<(), Failure> {
     say(&welcome(&address.to_string(), &operators.to_string()));
     let shutdown = CancellationToken::new();
     let stopped = shutdown.clone();
-    tokio::spawn(async move {
+    let asked_twice = async {
         asked_to_stop().await;
         tracing::info!("asked to stop: finishing what is under way");
         stopped.cancel();
-    });
-    app.serve(public, admin, shutdown).await;
-    Ok(())
+        asked_to_stop().await;
+    };
+    tokio::select! {
+        () = app.serve(public, admin, shutdown) => Ok(()),
+        () = asked_twice => Err("asked twice to stop: what was under way is cut".into()),
+    }
 }
 
 /// What a newcomer sees: where to point a client, and three lines to try.

@@ -1,17 +1,18 @@
 //! What an answer counts as.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Answer, AnswerBody, Source};
+use super::{Answer, AnswerBody, Namespace, Source};
 use crate::chat::ChatReply;
-use crate::metrics::{NamespaceMetrics, Source as Counted, Usage};
+use crate::metrics::{Source as Counted, Usage};
 
 /// Characters a token is taken to have where the provider did not count them.
 const CHARS_PER_TOKEN: usize = 4;
 
 /// Counts a request that was answered. `latency` is the time to the whole answer, or to the
 /// first event of a stream.
-pub(super) fn count(metrics: &NamespaceMetrics, answer: &Answer, latency: Duration) {
+pub(super) fn count(namespace: &Arc<Namespace>, answer: &mut Answer, latency: Duration) {
     let source = match (&answer.source, answer.bypass) {
         (_, Some(reason)) => Counted::Bypass(reason),
         (Source::Exact, None) => Counted::Exact,
@@ -20,14 +21,19 @@ pub(super) fn count(metrics: &NamespaceMetrics, answer: &Answer, latency: Durati
         (Source::Upstream { coalesced: false, .. }, None) => Counted::Miss,
     };
     let free = matches!(source, Counted::Exact | Counted::Semantic | Counted::Coalesced);
-    let saved = match &answer.body {
+    let saved = match &mut answer.body {
         AnswerBody::Kept(entry) => Some(usage(&entry.reply, &entry.question)),
         AnswerBody::Reply(reply) => Some(usage(reply, "")),
         AnswerBody::Verbatim(whole) => whole.reply.as_ref().map(|reply| usage(reply, "")),
-        // A stream that is still under way has no count yet: what it saves is not counted.
-        AnswerBody::Events(_) => None,
+        // A stream that is still under way counts what it saves at its end.
+        AnswerBody::Events(events) => {
+            if free {
+                events.count_savings(namespace);
+            }
+            None
+        }
     };
-    metrics.request(source, latency, saved.filter(|_| free));
+    namespace.metrics().request(source, latency, saved.filter(|_| free));
 }
 
 /// The tokens an answer cost, or saves when it is served again.

@@ -14,7 +14,7 @@ use crate::cache::embedder::EmbedError;
 use crate::cache::store::{Selector, StoreError};
 use crate::config::Similarity;
 
-/// Entries that one call for similar ones takes at most.
+/// Entries that one call for similar ones takes at most; the answer says when there may be more.
 const SIMILAR_LIMIT: usize = 1000;
 
 /// Of them, so many at once.
@@ -47,6 +47,9 @@ pub struct Evicted {
     pub exact: u64,
     /// From the store.
     pub store: u64,
+    /// There may be more: similar ones are taken a thousand at a time.
+    #[serde(default)]
+    pub more: bool,
     /// Nothing went: it was asked what would.
     pub dry_run: bool,
 }
@@ -92,7 +95,8 @@ impl Gateway {
     ) -> Result<Evicted, StoreError> {
         if dry_run {
             let store = self.parts.store.count(selector).await?;
-            return Ok(Evicted { exact: self.parts.exact.count(selector), store, dry_run });
+            let exact = self.parts.exact.count(selector);
+            return Ok(Evicted { exact, store, dry_run, ..Evicted::default() });
         }
         let evicted = Evicted { exact: self.parts.exact.count(selector), ..Evicted::default() };
         // In force from here on, whatever becomes of the store: nobody is served what was named,
@@ -126,6 +130,7 @@ impl Gateway {
         let embedding = self.parts.semantic.encoders().embed(&similar.question).await?;
         let floor = similar.min_similarity.get();
         let near = self.parts.store.similar(selector, &embedding, floor, SIMILAR_LIMIT).await?;
+        let more = near.len() == SIMILAR_LIMIT;
         let each = near.into_iter().map(|candidate| {
             let id = Selector { id: Some(candidate.entry.key), ..Selector::default() };
             let gateway = Arc::clone(self);
@@ -136,6 +141,7 @@ impl Gateway {
         Ok(Evicted {
             exact: each.iter().map(|one| one.exact).sum(),
             store: each.iter().map(|one| one.store).sum(),
+            more,
             dry_run,
         })
     }

@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-use super::{Call, GatewayError, Source};
+use super::count::usage;
+use super::{Call, GatewayError, Namespace, Source};
 use crate::cache::Entry;
 use crate::cache::key::ExactKey;
 use crate::chat::ChatReply;
@@ -197,7 +198,7 @@ impl Follower {
 
     /// The events from the first one on.
     pub(super) fn events(self) -> EventTail {
-        EventTail { follower: self, read: 0, ended: false }
+        EventTail { follower: self, read: 0, ended: false, saves_for: None }
     }
 
     // The flight holds the bell, so waiting for it cannot fail; the pilot's drop ends the wait.
@@ -217,9 +218,15 @@ pub struct EventTail {
     follower: Follower,
     read: usize,
     ended: bool,
+    saves_for: Option<Arc<Namespace>>,
 }
 
 impl EventTail {
+    /// Has what the answer cost somebody else counted as saved, once it has come to its end.
+    pub(super) fn count_savings(&mut self, namespace: &Arc<Namespace>) {
+        self.saves_for = Some(Arc::clone(namespace));
+    }
+
     /// The next event; `None` after the last one of a complete answer. An error is the last
     /// thing that comes.
     pub async fn next(&mut self) -> Option<Result<Event, UpstreamError>> {
@@ -227,9 +234,15 @@ impl EventTail {
             return None;
         }
         let read = self.read;
+        let saves_for = &self.saves_for;
         let next = self.follower.wait_for(|state| match (state.events.get(read), &state.end) {
             (Some(event), _) => Some(Some(Ok(event.clone()))),
-            (None, Some(Ok(_))) => Some(None),
+            (None, Some(Ok(reply))) => {
+                if let (Some(namespace), Some(reply)) = (saves_for, reply) {
+                    namespace.metrics().saved(usage(reply, ""));
+                }
+                Some(None)
+            }
             (None, Some(Err(error))) => Some(Some(Err(error.clone()))),
             (None, None) => None,
         });

@@ -175,12 +175,16 @@ impl NamespaceMetrics {
             self.cells.micros_saved.add(miss.saturating_sub(micros(latency)));
         }
         if let Some(usage) = saved {
-            self.saved(usage.clamped());
+            self.saved(usage);
         }
         self.shared.latencies.of(source).record(minute, latency);
     }
 
-    fn saved(&self, usage: Usage<'_>) {
+    /// Counts what a shared stream saved one who followed it: known at its end only, long after the
+    /// request was counted.
+    pub fn saved(&self, usage: Usage<'_>) {
+        self.turn();
+        let usage = usage.clamped();
         self.cells.prompt_tokens_saved.add(usage.prompt_tokens);
         self.cells.completion_tokens_saved.add(usage.completion_tokens);
         if usage.estimated {

@@ -97,21 +97,6 @@ pub enum AuthError {
     Unknown,
 }
 
-impl AuthError {
-    /// A word for metrics and logs.
-    pub fn label(self) -> &'static str {
-        match self {
-            Self::Missing => "missing",
-            Self::Empty => "empty",
-            Self::NotBearer => "not_bearer",
-            Self::NotText => "not_text",
-            Self::TooLong => "too_long",
-            Self::Conflicting => "conflicting",
-            Self::Unknown => "unknown",
-        }
-    }
-}
-
 impl Auth {
     /// As the configuration says.
     pub fn try_new(config: &config::Auth) -> Result<Self, AuthConfigError> {

@@ -1,9 +1,6 @@
 //! One id for a request, in its answer and in every line the log has on it.
 
-use std::sync::Arc;
-
-use axum::extract::{FromRequestParts, Request};
-use axum::http::request::Parts;
+use axum::extract::Request;
 use axum::http::{HeaderName, HeaderValue};
 use axum::middleware::Next;
 use axum::response::Response;
@@ -42,23 +39,11 @@ fn is_sane(id: &HeaderValue) -> bool {
         && id.as_bytes().iter().all(|byte| byte.is_ascii_alphanumeric() || b"-_.:/+=@".contains(byte))
 }
 
-/// The id that [`assign`] gave.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RequestId(pub Arc<str>);
-
-impl<S: Send + Sync> FromRequestParts<S> for RequestId {
-    type Rejection = std::convert::Infallible;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
-        let id = parts.headers.get(X_REQUEST_ID).and_then(|id| id.to_str().ok());
-        Ok(Self(id.unwrap_or_default().into()))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use axum::Router;
     use axum::body::Body;
+    use axum::http::HeaderMap;
     use axum::routing::get;
     use http_body_util::BodyExt;
     use tower::ServiceExt;
@@ -68,7 +53,12 @@ mod tests {
     /// What the handler saw and what the answer carries.
     async fn ids(sent: &[&[u8]]) -> (String, String) {
         let app = Router::new()
-            .route("/", get(|RequestId(id): RequestId| async move { id.to_string() }))
+            .route(
+                "/",
+                get(|headers: HeaderMap| async move {
+                    headers[X_REQUEST_ID].clone().to_str().unwrap().to_owned()
+                }),
+            )
             .layer(axum::middleware::from_fn(assign));
         let mut request = Request::new(Body::empty());
         for id in sent {

@@ -55,10 +55,10 @@ async fn an_eviction_takes_what_it_names_and_a_dry_run_nothing() {
         let mut dry = what.clone();
         dry["dry_run"] = true.into();
         let would = app.operate(Method::POST, "/admin/evict", &dry).await;
-        assert_eq!(would.json(), json!({ "exact": 1, "store": 1, "dry_run": true }), "{what}");
+        assert_eq!(would.json(), json!({ "exact": 1, "store": 1, "more": false, "dry_run": true }), "{what}");
         assert_eq!(app.store.entries().len(), 2);
         let went = app.operate(Method::POST, "/admin/evict", &what).await;
-        assert_eq!(went.json(), json!({ "exact": 1, "store": 1, "dry_run": false }), "{what}");
+        assert_eq!(went.json(), json!({ "exact": 1, "store": 1, "more": false, "dry_run": false }), "{what}");
         assert_eq!(app.store.entries().len(), 1);
     }
     let app = filled().await;
@@ -66,7 +66,24 @@ async fn an_eviction_takes_what_it_names_and_a_dry_run_nothing() {
     let none = app.operate(Method::POST, "/admin/evict", &json!({ "older_than": "1m" })).await.json();
     assert_eq!(none["store"], 0);
     let both = app.operate(Method::POST, "/admin/evict", &json!({ "older_than": "5s" })).await.json();
-    assert_eq!(both, json!({ "exact": 2, "store": 2, "dry_run": false }));
+    assert_eq!(both, json!({ "exact": 2, "store": 2, "more": false, "dry_run": false }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_eviction_of_similar_ones_says_when_there_may_be_more() {
+    let app = TestApp::start().await;
+    for seed in 0..1001 {
+        app.provider.answer("42");
+        let mut body = chat("How long is leave?");
+        body["seed"] = seed.into();
+        app.post(&body, &[]).await;
+    }
+    app.settle().await;
+    let what = json!({ "similar_to": "How long is leave?", "min_similarity": 0.9 });
+    for (store, more) in [(1000, true), (1, false)] {
+        let went = app.operate(Method::POST, "/admin/evict", &what).await.json();
+        assert_eq!((went["store"].clone(), went["more"].clone()), (json!(store), json!(more)));
+    }
 }
 
 #[tokio::test(start_paused = true)]

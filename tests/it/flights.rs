@@ -84,6 +84,8 @@ async fn a_late_joiner_gets_the_bytes_so_far_and_then_follows() {
     assert_eq!(next_frame(&mut joiner).await, "data: [DONE]\n\n");
     assert!(next_frame(&mut leader).await.contains("a time"));
     assert_eq!(next_frame(&mut leader).await, "data: [DONE]\n\n");
+    let totals = app.totals().await;
+    assert_eq!(totals["tokens_saved"], totals["tokens_spent"], "one paid, one followed for nothing");
     app.settle().await;
     assert_eq!(app.ask("q").await.text(), "Once upon a time");
 }

@@ -93,7 +93,7 @@ async fn a_namespace_purge_is_seen_by_the_next_request() {
     app.post(&chat("q"), &[("x-refrain-namespace", "other")]).await;
     app.settle().await;
     let evicted = app.operate(Method::POST, "/admin/evict", &json!({ "namespace": "default" })).await;
-    assert_eq!(evicted.json(), json!({ "exact": 1, "store": 1, "dry_run": false }));
+    assert_eq!(evicted.json(), json!({ "exact": 1, "store": 1, "more": false, "dry_run": false }));
     app.provider.answer("again");
     assert_eq!(app.ask("q").await.text(), "again");
     assert_eq!(app.post(&chat("q"), &[("x-refrain-namespace", "other")]).await.source(), "exact");
@@ -210,7 +210,7 @@ async fn an_eviction_wins_over_a_write_under_way() {
         app.store.hold_writes(false);
     };
     let (evicted, ()) = tokio::join!(evicting, releasing);
-    assert_eq!(evicted.json(), json!({ "exact": 1, "store": 1, "dry_run": false }));
+    assert_eq!(evicted.json(), json!({ "exact": 1, "store": 1, "more": false, "dry_run": false }));
     assert!(app.store.entries().is_empty());
 }
 
