@@ -6,6 +6,8 @@
 
 mod fault;
 mod secret;
+mod section;
+mod upstream;
 mod validate;
 
 use std::collections::BTreeMap;
@@ -20,6 +22,8 @@ use serde::Deserialize;
 use thiserror::Error;
 
 pub use secret::{Secret, SecretRef};
+use section::section;
+pub use upstream::{Model, Provider, Target, Upstream};
 
 /// What `config/default.toml` says.
 pub const DEFAULTS: &str = include_str!("../config/default.toml");
@@ -46,16 +50,6 @@ pub struct Config {
     pub namespaces: BTreeMap<String, NamespaceOverlay>,
     #[serde(default)]
     pub prices: BTreeMap<String, Price>,
-}
-
-macro_rules! section {
-    ($(#[$meta:meta])* $name:ident { $($(#[$field_meta:meta])* $field:ident: $type:ty,)* }) => {
-        $(#[$meta])*
-        #[derive(Clone, Debug, Deserialize)]
-        #[serde(deny_unknown_fields)]
-        #[expect(missing_docs, reason = "config/default.toml says what each setting means")]
-        pub struct $name { $($(#[$field_meta])* pub $field: $type,)* }
-    };
 }
 
 section!(
@@ -227,62 +221,6 @@ section!(
         poll_interval: Duration,
         #[serde(with = "humantime_serde")]
         sweep_interval: Duration,
-    }
-);
-
-section!(
-    /// The limits of a provider's answer.
-    Upstream {
-        #[serde(with = "humantime_serde")]
-        connect_timeout: Duration,
-        #[serde(with = "humantime_serde")]
-        first_content_timeout: Duration,
-        #[serde(with = "humantime_serde")]
-        stall_timeout: Duration,
-        #[serde(with = "humantime_serde")]
-        total_timeout: Duration,
-        max_reply: ByteSize,
-    }
-);
-
-/// A provider.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Provider {
-    /// Anything that speaks OpenAI's chat API.
-    Openai {
-        /// The base URL, up to and without `/chat/completions`.
-        url: String,
-        /// The key; none for a local server.
-        #[serde(default)]
-        api_key: Option<SecretRef>,
-        /// Left out when its key is not set.
-        #[serde(default)]
-        optional: bool,
-    },
-    /// Answers from a file.
-    Rules {
-        /// The file; the built-in FAQ when not set.
-        #[serde(default)]
-        file: Option<PathBuf>,
-    },
-}
-
-section!(
-    /// A model by the name that callers use.
-    Model {
-        targets: Vec<Target>,
-        #[serde(default)]
-        namespace: Option<String>,
-    }
-);
-
-section!(
-    /// Who serves a model, and under what name.
-    Target {
-        provider: String,
-        #[serde(default)]
-        model: Option<String>,
     }
 );
 
