@@ -225,7 +225,8 @@ fn open_store(config: &Config) -> Result<Arc<dyn Store>, StartError> {
     let (read, write) = (settings.read_timeout, settings.write_timeout);
     let Some(url) = &settings.url else { return Ok(Arc::new(EdgeStore::open(&settings.path, read, write)?)) };
     let api_key = secret("store.api_key", settings.api_key.as_ref())?;
-    Ok(Arc::new(QdrantStore::connect(url, &settings.collection_prefix, api_key, read, write)?))
+    let store = QdrantStore::connect(url, &settings.collection_prefix, api_key, read, write)?;
+    Ok(Arc::new(store.replicated(settings.replication_factor)))
 }
 
 /// Binds a listener, or says which setting is wrong.

@@ -12,6 +12,7 @@ mod validate;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -212,6 +213,8 @@ section!(
         #[serde(default)]
         api_key: Option<SecretRef>,
         collection_prefix: String,
+        #[serde(default)]
+        replication_factor: Option<NonZeroU32>,
         #[serde(with = "humantime_serde")]
         read_timeout: Duration,
         #[serde(with = "humantime_serde")]

@@ -6,6 +6,7 @@ impl Config {
     pub(super) fn validate(&self) -> Result<(), ConfigError> {
         let mut faults = Vec::new();
         self.validate_listeners(&mut faults);
+        self.validate_store(&mut faults);
         self.validate_encoders(&mut faults);
         self.validate_routes(&mut faults);
         self.validate_namespaces(&mut faults);
@@ -59,6 +60,17 @@ impl Config {
         if self.server.max_json_depth > 127 {
             faults
                 .push(format!("server.max_json_depth = {}: 1 to 127 is allowed", self.server.max_json_depth));
+        }
+    }
+
+    fn validate_store(&self, faults: &mut Vec<String>) {
+        let prefix = &self.store.collection_prefix;
+        // Of what Qdrant allows, what needs no escaping anywhere; the rest of a name is ours.
+        let sane = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+        if prefix.is_empty() || prefix.len() > 100 || !prefix.chars().all(sane) {
+            faults.push(format!(
+                "store.collection_prefix = {prefix:?}: 1 to 100 letters, digits, \"-\", \"_\" or \".\" are allowed"
+            ));
         }
     }
 
@@ -184,6 +196,8 @@ mod tests {
             ),
             ("[providers.x]\nkind = \"openai\"\nurl = \"http://x\"\napi_key = \"sk-1\"", &["env:NAME"]),
             ("[store]\ncandidates = 0", &["store.candidates = 0", "1 or more"]),
+            ("[store]\ncollection_prefix = \"a/b\"", &["store.collection_prefix", "a/b", "letters"]),
+            ("[store]\nreplication_factor = 0", &["replication_factor"]),
             ("[store]\npoll_interval = \"0s\"", &["store.poll_interval"]),
             (
                 "[namespaces.hr]\nscope = { ignore = [\"messages\"] }",

@@ -309,7 +309,8 @@ fn nearest(
             embedding.vector.to_vec(),
         )))),
         filter: filter::all_of(conditions),
-        score_threshold: min_similarity.map(OrderedFloat),
+        // Its threshold must be exceeded; ours only has to be reached.
+        score_threshold: min_similarity.map(|least| OrderedFloat(least.next_down())),
         limit,
         offset: 0,
         params: None,

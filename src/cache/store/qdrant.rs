@@ -10,6 +10,7 @@ mod journal;
 mod link;
 
 use std::collections::HashMap;
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -19,6 +20,7 @@ use qdrant_client::qdrant::points_selector::PointsSelectorOneOf;
 use qdrant_client::qdrant::{
     CountPointsBuilder, DeletePointsBuilder, GetPointsBuilder, NamedVectors, PayloadIncludeSelector, PointId,
     PointStruct, PointsIdsList, QueryPointsBuilder, ScrollPointsBuilder, UpsertPointsBuilder, Value, Vectors,
+    WriteOrdering, WriteOrderingType,
 };
 
 use self::collections::Collections;
@@ -29,6 +31,10 @@ use crate::cache::Entry;
 use crate::cache::embedder::{EmbedderId, Embedding};
 use crate::cache::key::{ExactKey, Scope};
 use crate::config::Secret;
+
+/// Two instances may write the same entry, or one delete what the other writes, through different
+/// nodes of a cluster at once. One node puts them in order, so that the replicas agree.
+const ORDER: WriteOrdering = WriteOrdering { r#type: WriteOrderingType::Medium as i32 };
 
 /// The adapter. Dropping a call's future leaves nothing running here; the server may still
 /// finish it.
@@ -55,6 +61,13 @@ impl QdrantStore {
         Ok(Self { link, collections: Collections::new(prefix) })
     }
 
+    /// The same store, whose collections are made with so many replicas: for a cluster, where a
+    /// collection with one is gone with its node. Without, the server's own setting counts.
+    pub fn replicated(mut self, factor: Option<NonZeroU32>) -> Self {
+        self.collections.replicate(factor);
+        self
+    }
+
     /// Makes the collection and tries again when it is not there (any longer).
     async fn write_point(
         &self,
@@ -74,7 +87,7 @@ impl QdrantStore {
     }
 
     async fn upsert_point(&self, name: &str, point: PointStruct) -> Result<(), Fault> {
-        let upsert = UpsertPointsBuilder::new(name, vec![point]).wait(true);
+        let upsert = UpsertPointsBuilder::new(name, vec![point]).wait(true).ordering(ORDER);
         self.link.call(|client| async move { client.upsert_points(upsert).await }).await.map(drop)
     }
 
@@ -96,7 +109,7 @@ impl QdrantStore {
     }
 
     async fn remove(&self, name: &str, points: PointsSelectorOneOf) -> Result<(), StoreError> {
-        let delete = DeletePointsBuilder::new(name).points(points).wait(true);
+        let delete = DeletePointsBuilder::new(name).points(points).wait(true).ordering(ORDER);
         let outcome = self.link.call(|client| async move { client.delete_points(delete).await }).await;
         unless_missing(outcome).map(drop)
     }
@@ -132,7 +145,8 @@ impl QdrantStore {
             .with_payload(only_entry())
             .with_vectors(false);
         if let Some(min_similarity) = min_similarity {
-            query = query.score_threshold(min_similarity);
+            // The server's threshold must be exceeded; ours only has to be reached.
+            query = query.score_threshold(min_similarity.next_down());
         }
         let outcome = self.link.call(|client| async move { client.query(query).await }).await;
         let points = unless_missing(outcome)?.map(|answer| answer.result).unwrap_or_default();

@@ -24,7 +24,12 @@ pub(crate) trait Subject: Send {
     /// Closes the store and opens it anew on the same data.
     async fn reopen(&mut self);
 
-    /// Leaves nothing behind.
+    /// Another instance on the same data; `None` where there can only be one.
+    fn another(&self) -> Option<Box<dyn Store>> {
+        None
+    }
+
+    /// Leaves nothing behind, whether or not the clause held.
     async fn finish(self: Box<Self>) {}
 }
 
@@ -52,14 +57,20 @@ macro_rules! contract_tests {
             another_length_of_vector_is_refused,
             everything_outlives_the_store,
             a_closed_store_fails,
+            instances_may_begin_at_the_same_moment,
+            every_instance_hears_of_every_purge,
         }
     };
     ($open:path: $($clause:ident,)*) => { $(
         #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
         async fn $clause() {
             let Some(mut subject) = $open().await else { return };
-            contract::$clause(&mut *subject).await;
+            let clause = std::panic::AssertUnwindSafe(contract::$clause(&mut *subject));
+            let outcome = futures_util::FutureExt::catch_unwind(clause).await;
             subject.finish().await;
+            if let Err(panic) = outcome {
+                std::panic::resume_unwind(panic);
+            }
         }
     )* };
 }
@@ -196,9 +207,12 @@ pub(crate) async fn search_stays_in_its_scope(subject: &mut dyn Subject) {
         store.upsert(&entry(scope, "the same question"), Some(&at(0.0))).await.unwrap();
     }
     for scope in &scopes {
-        let found = store.search(scope, &at(0.0), 100).await.unwrap();
-        assert_eq!(found.len(), 1);
-        assert_eq!(found[0].entry.scope, *scope);
+        // A limit of one is only kept by a store that filters first.
+        for limit in [1, 100] {
+            let found = store.search(scope, &at(0.0), limit).await.unwrap();
+            assert_eq!(found.len(), 1);
+            assert_eq!(found[0].entry.scope, *scope);
+        }
     }
 }
 
@@ -351,6 +365,7 @@ pub(crate) async fn similar_obeys_selector_and_threshold(subject: &mut dyn Subje
         found.into_iter().map(|candidate| candidate.entry.question).collect::<Vec<_>>()
     };
     assert_eq!(questions(&namespace("a"), 0.8, 10).await, ["0", "30"]);
+    assert_eq!(questions(&namespace("a"), 1.0, 10).await, ["0"], "reached is enough");
     assert_eq!(questions(&namespace("a"), -1.0, 10).await, ["0", "30", "80"]);
     assert_eq!(questions(&Selector::default(), 0.8, 2).await, ["0", "5"]);
     assert!(questions(&namespace("c"), 0.0, 10).await.is_empty());
@@ -485,4 +500,31 @@ pub(crate) async fn a_closed_store_fails(subject: &mut dyn Subject) {
     store.close().await;
     subject.reopen().await;
     assert_eq!(subject.store().get(&entry.key).await.unwrap(), Some(entry));
+}
+
+pub(crate) async fn instances_may_begin_at_the_same_moment(subject: &mut dyn Subject) {
+    let stores: Vec<_> = (0..8).filter_map(|_| subject.another()).collect();
+    let scope = scope("n", "t", 0, "s");
+    let writes = stores.iter().enumerate().map(async |(n, store)| {
+        store.upsert(&entry(&scope, &format!("question {n}")), Some(&at(0.0))).await.unwrap();
+    });
+    join_all(writes).await;
+    for store in &stores {
+        assert_eq!(store.count(&Selector::default()).await.unwrap(), 8);
+    }
+}
+
+pub(crate) async fn every_instance_hears_of_every_purge(subject: &mut dyn Subject) {
+    let (Some(one), Some(other)) = (subject.another(), subject.another()) else { return };
+    let mark = |at, epoch| Mark { selector: namespace("n"), at: Timestamp(at), epoch: Some(epoch) };
+    let publish = (1..=20).map(async |n| {
+        let store = if n % 2 == 0 { &one } else { &other };
+        store.publish(&mark(n, n)).await.unwrap();
+    });
+    join_all(publish).await;
+    assert_eq!(one.marks().await.unwrap(), [mark(20, 20)]);
+    // A late one changes nothing.
+    other.publish(&mark(3, 3)).await.unwrap();
+    one.publish(&mark(21, 21)).await.unwrap();
+    assert_eq!(other.marks().await.unwrap(), [mark(21, 21)]);
 }

@@ -20,6 +20,7 @@ use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
+use tokio::time::Instant;
 use tonic::transport::server::TcpIncoming;
 use tonic::{Request, Status};
 
@@ -42,6 +43,8 @@ pub(crate) struct Data {
 struct Collection {
     /// Length of the vectors; `None` when there are none.
     dimensions: Option<u64>,
+    /// Until then it is there and fails, as on a real server while its shards become active.
+    active_from: Instant,
     edge: Mutex<EdgeShard>,
 }
 
@@ -135,6 +138,13 @@ impl Data {
 }
 
 impl Collection {
+    fn must_be_active(&self) -> Result<(), Status> {
+        if Instant::now() < self.active_from {
+            return Err(Status::internal("Service internal error: 0 of 0 read operations failed"));
+        }
+        Ok(())
+    }
+
     fn with<T>(
         &self,
         work: impl FnOnce(&EdgeShard) -> Result<T, qdrant_edge::OperationError>,

@@ -35,6 +35,10 @@ impl Subject for OnServer {
         &self.store
     }
 
+    fn another(&self) -> Option<Box<dyn Store>> {
+        Some(Box::new(connect(&self.server)))
+    }
+
     async fn reopen(&mut self) {
         self.server.stop().await;
         self.server.restart().await;
@@ -99,39 +103,13 @@ async fn a_silent_server_costs_the_timeout_and_no_more() {
 }
 
 #[tokio::test]
-async fn instances_may_begin_at_the_same_moment() {
+async fn what_a_purge_covers_does_not_pile_up() {
     let server = Server::start().await;
-    let stores: Vec<_> = (0..8).map(|_| connect(&server)).collect();
-    let scope = scope("n", "t", 0, "s");
-    let entries: Vec<_> = (0..8).map(|n| entry(&scope, &format!("question {n}"))).collect();
-    let writes = stores.iter().zip(&entries).map(async |(store, entry)| {
-        store.upsert(entry, Some(&at(0.0))).await.unwrap();
-    });
-    futures_util::future::join_all(writes).await;
-    for store in &stores {
-        assert_eq!(store.count(&Selector::default()).await.unwrap(), 8);
+    let store = connect(&server);
+    for n in 1..=20 {
+        let selector = Selector { namespace: Some("n".into()), ..Selector::default() };
+        store.publish(&Mark { selector, at: Timestamp(n), epoch: Some(n) }).await.unwrap();
     }
-}
-
-#[tokio::test]
-async fn every_instance_hears_of_every_purge() {
-    let server = Server::start().await;
-    let (one, other) = (connect(&server), connect(&server));
-    let mark = |at, epoch| Mark {
-        selector: Selector { namespace: Some("n".into()), ..Selector::default() },
-        at: Timestamp(at),
-        epoch: Some(epoch),
-    };
-    let publish = (1..=20).map(async |n| {
-        let store = if n % 2 == 0 { &one } else { &other };
-        store.publish(&mark(n, n)).await.unwrap();
-    });
-    futures_util::future::join_all(publish).await;
-    assert_eq!(one.marks().await.unwrap(), [mark(20, 20)]);
-    // A late one changes nothing, and what is covered does not pile up.
-    other.publish(&mark(3, 3)).await.unwrap();
-    one.publish(&mark(21, 21)).await.unwrap();
-    assert_eq!(other.marks().await.unwrap(), [mark(21, 21)]);
     assert_eq!(server.points("tests-v1-journal"), 1);
 }
 

@@ -4,15 +4,17 @@
 //! own beside those of an older Refrain.
 
 use std::collections::BTreeSet;
+use std::num::NonZeroU32;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use qdrant_client::Qdrant;
 use qdrant_client::qdrant::vectors_config::Config;
 use qdrant_client::qdrant::{
-    CollectionInfo, CreateCollectionBuilder, CreateFieldIndexCollectionBuilder, Distance, VectorParamsBuilder,
+    CollectionInfo, CreateCollectionBuilder, CreateFieldIndexCollectionBuilder, Distance,
+    GetCollectionInfoResponse, HnswConfigDiffBuilder, VectorParamsBuilder,
 };
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
 use super::filter;
 use super::link::{Fault, Link};
@@ -23,18 +25,37 @@ use crate::cache::store::{StoreError, record};
 /// have begun one meanwhile, and until it is seen its entries are misses here.
 const BELIEVED: Duration = Duration::from_secs(5);
 
+/// Pauses in milliseconds while a collection that another instance is making becomes active: the
+/// server lists it a moment before, and fails until then.
+const PAUSES: [u64; 7] = [10, 20, 40, 80, 160, 320, 640];
+
 /// The collections that begin with the configured prefix.
 #[derive(Debug)]
 pub(super) struct Collections {
     prefix: String,
+    /// Nodes of a cluster that hold each collection; the server's own setting when `None`.
+    replicas: Option<NonZeroU32>,
     /// Those made or checked by this instance, with all indexes.
     ready: Mutex<BTreeSet<String>>,
+    /// Held while one is made: a burst of first writes would make every index once for each.
+    making: tokio::sync::Mutex<()>,
     listed: Mutex<Option<(Instant, Vec<String>)>>,
 }
 
 impl Collections {
     pub(super) fn new(prefix: &str) -> Self {
-        Self { prefix: format!("{prefix}-v1-"), ready: Mutex::default(), listed: Mutex::default() }
+        Self {
+            prefix: format!("{prefix}-v1-"),
+            replicas: None,
+            ready: Mutex::default(),
+            making: tokio::sync::Mutex::default(),
+            listed: Mutex::default(),
+        }
+    }
+
+    /// Collections made from now on have so many replicas.
+    pub(super) fn replicate(&mut self, factor: Option<NonZeroU32>) {
+        self.replicas = factor;
     }
 
     /// The collection of an embedder's vectors.
@@ -84,11 +105,15 @@ impl Collections {
         embedder: Option<(&EmbedderId, usize)>,
         indexed: bool,
     ) -> Result<(), StoreError> {
-        if self.ready.lock().unwrap_or_else(PoisonError::into_inner).contains(name) {
+        if self.is_ready(name) {
+            return Ok(());
+        }
+        let _making = self.making.lock().await;
+        if self.is_ready(name) {
             return Ok(());
         }
         if self.is_missing(link, name, embedder).await? {
-            let created = link.call(|client| async move { create(client, name, embedder).await }).await;
+            let created = link.call(|client| self.create(client, name, embedder)).await;
             // Whatever went wrong, the collection being there now is what counts: the other
             // instance was faster, or the answer was lost.
             if let Err(fault) = created
@@ -103,6 +128,10 @@ impl Collections {
         self.ready.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned());
         *self.listed.lock().unwrap_or_else(PoisonError::into_inner) = None;
         Ok(())
+    }
+
+    fn is_ready(&self, name: &str) -> bool {
+        self.ready.lock().unwrap_or_else(PoisonError::into_inner).contains(name)
     }
 
     /// A collection that vanished is made again at the next write.
@@ -122,17 +151,32 @@ impl Collections {
         self.is_missing(link, name, Some((embedder, dimensions))).await.map(drop)
     }
 
+    async fn create(
+        &self,
+        client: Qdrant,
+        name: &str,
+        embedder: Option<(&EmbedderId, usize)>,
+    ) -> Result<(), qdrant_client::QdrantError> {
+        let mut collection = CreateCollectionBuilder::new(name).on_disk_payload(true);
+        if let Some((_, dimensions)) = embedder {
+            // A graph for each scope and none over all of them: every search stays in its scope.
+            collection = collection
+                .vectors_config(VectorParamsBuilder::new(dimensions as u64, Distance::Cosine).on_disk(true))
+                .hnsw_config(HnswConfigDiffBuilder::default().m(0).payload_m(16));
+        }
+        if let Some(replicas) = self.replicas {
+            collection = collection.replication_factor(replicas.get());
+        }
+        client.create_collection(collection).await.map(drop)
+    }
+
     async fn is_missing(
         &self,
         link: &Link,
         name: &str,
         embedder: Option<(&EmbedderId, usize)>,
     ) -> Result<bool, StoreError> {
-        let found = match link.call(|client| async move { client.collection_info(name).await }).await {
-            Ok(found) => found,
-            Err(Fault::NoCollection) => return Ok(true),
-            Err(fault) => return Err(fault.into()),
-        };
+        let Some(found) = find(link, name).await? else { return Ok(true) };
         let Some((embedder, dimensions)) = embedder else { return Ok(false) };
         match found.result.as_ref().and_then(vectors) {
             Some((size, Distance::Cosine)) if size == dimensions as u64 => Ok(false),
@@ -151,26 +195,26 @@ impl Collections {
     }
 }
 
+/// What the server knows of a collection; `None` when it is not there.
+async fn find(link: &Link, name: &str) -> Result<Option<GetCollectionInfoResponse>, StoreError> {
+    let mut pauses = PAUSES.into_iter().map(Duration::from_millis);
+    loop {
+        let outcome = link.call(|client| async move { client.collection_info(name).await }).await;
+        match (outcome, pauses.next()) {
+            (Ok(found), _) => return Ok(Some(found)),
+            (Err(Fault::NoCollection), _) => return Ok(None),
+            (Err(Fault::Internal(_)), Some(pause)) => sleep(pause).await,
+            (Err(fault), _) => return Err(fault.into()),
+        }
+    }
+}
+
 fn vectors(info: &CollectionInfo) -> Option<(u64, Distance)> {
     let vectors = info.config.as_ref()?.params.as_ref()?.vectors_config.as_ref()?;
     match vectors.config.as_ref()? {
         Config::Params(vectors) => Some((vectors.size, vectors.distance())),
         Config::ParamsMap(_) => None,
     }
-}
-
-async fn create(
-    client: Qdrant,
-    name: &str,
-    embedder: Option<(&EmbedderId, usize)>,
-) -> Result<(), qdrant_client::QdrantError> {
-    let collection = CreateCollectionBuilder::new(name).on_disk_payload(true);
-    let collection = match embedder {
-        Some((_, dimensions)) => collection
-            .vectors_config(VectorParamsBuilder::new(dimensions as u64, Distance::Cosine).on_disk(true)),
-        None => collection,
-    };
-    client.create_collection(collection).await.map(drop)
 }
 
 /// Creating an index that is there already changes nothing.

@@ -43,6 +43,9 @@ pub(super) enum Limit {
 pub(super) enum Fault {
     /// The collection does not exist.
     NoCollection,
+    /// The server failed inside. So it answers, too, while a collection is there but its shards
+    /// are not active yet.
+    Internal(StoreError),
     /// Anything else.
     Store(StoreError),
 }
@@ -51,7 +54,7 @@ impl From<Fault> for StoreError {
     fn from(fault: Fault) -> Self {
         match fault {
             Fault::NoCollection => Self::Failed("the collection does not exist".into()),
-            Fault::Store(error) => error,
+            Fault::Internal(error) | Fault::Store(error) => error,
         }
     }
 }
@@ -180,6 +183,7 @@ fn fault(error: &QdrantError) -> Fault {
         DEADLINE_EXCEEDED => StoreError::TimedOut,
         // The client reports its own failure to connect as an internal error.
         INTERNAL if message.starts_with("Failed to connect") => StoreError::Unavailable(message.into()),
+        INTERNAL => return Fault::Internal(StoreError::Failed(message.into())),
         UNAVAILABLE | CANCELLED | UNKNOWN => StoreError::Unavailable(message.into()),
         UNAUTHENTICATED | PERMISSION_DENIED => {
             StoreError::Failed(format!("the server refuses store.api_key: {message}").into())
