@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::http::Request;
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{CONTENT_TYPE, HOST};
 use criterion::{Criterion, criterion_group, criterion_main};
 use http_body_util::BodyExt;
 use refrain::app::App;
@@ -162,6 +162,7 @@ impl Service {
     async fn send(&self, body: Bytes) -> axum::http::HeaderMap {
         let request = Request::post("/v1/chat/completions")
             .header(CONTENT_TYPE, "application/json")
+            .header(HOST, "localhost")
             .body(Body::from(body))
             .expect("the request is whole");
         let Ok(response) = self.callers.clone().oneshot(request).await;
