@@ -1,6 +1,7 @@
 use std::sync::Mutex;
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use futures_util::StreamExt;
 
 use super::*;
