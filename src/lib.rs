@@ -38,6 +38,7 @@
 
 pub mod app;
 pub mod cache;
+pub mod chaos;
 pub mod chat;
 pub mod cli;
 pub mod clock;
