@@ -49,4 +49,5 @@ pub mod gateway;
 pub mod logging;
 pub mod metrics;
 pub mod server;
+pub mod switches;
 pub mod upstream;
