@@ -6,6 +6,7 @@
 use std::cell::Cell;
 use std::hint::black_box;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use axum::Router;
@@ -24,6 +25,7 @@ use refrain::chat::{ChatReply, Extra, Finish, Usage};
 use refrain::clock::Clock;
 use refrain::config::{Config, Covers};
 use refrain::dialect::openai::request::parse;
+use refrain::switches::Switches;
 use refrain::upstream::Upstream;
 use sha2::{Digest, Sha256};
 use tokio::runtime::Runtime;
@@ -50,7 +52,7 @@ fn steps(criterion: &mut Criterion) {
 
     let clock = Clock::system();
     let (scope, key) = key_of(&body);
-    let cache = ExactCache::new(1 << 20, clock);
+    let cache = ExactCache::new(1 << 20, Duration::ZERO, clock);
     cache.insert(Arc::new(entry(scope, key, clock)));
     criterion.bench_function("get an entry from memory", |bencher| {
         bencher.iter(|| cache.get(black_box(&key)).expect("the entry fits the cache"));
@@ -127,7 +129,7 @@ fn entry(scope: Scope, key: ExactKey, clock: Clock) -> Entry {
         without_usage: false,
         tags: Vec::new(),
         written_at: clock.now(),
-        expires_at: clock.now().after(std::time::Duration::from_hours(1)),
+        expires_at: clock.now().after(Duration::from_hours(1)),
     }
 }
 
@@ -148,8 +150,10 @@ impl Service {
         let encoders =
             Encoders::with_embedders(vec![("fake".to_owned(), embedder, Covers::All, 0.9)], 32 << 20);
         let clock = Clock::system();
-        let upstream = Upstream::try_new(&config, clock).expect("the provider is built in");
-        let app = App::from_parts(config, clock, Arc::new(encoders), Arc::new(store), upstream)
+        let switches = Arc::new(Switches::in_memory());
+        let upstream =
+            Upstream::try_new(&config, clock, Arc::clone(&switches)).expect("the provider is built in");
+        let app = App::from_parts(config, clock, Arc::new(encoders), Arc::new(store), upstream, switches)
             .await
             .expect("the service starts");
         let service = Self { callers: app.callers(), app, _folder: folder };

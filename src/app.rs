@@ -23,8 +23,12 @@ use crate::server::auth::{AdminAuth, AdminAuthError, Auth, AuthConfigError};
 use crate::server::body::BodyLimits;
 use crate::server::error::Credential;
 use crate::server::listener::{Limits, LimitsError, Listener};
-use crate::server::{Context, callers, operators};
+use crate::server::{Context, Deadlines, callers, operators};
+use crate::switches::{Switches, UnreadableSwitches};
 use crate::upstream::{Upstream, UpstreamConfigError};
+
+/// The file of the operator's switches, in the data folder.
+const SWITCHES: &str = "switches.jsonl";
 
 /// Added to the longest answer's time when purges are remembered.
 const PURGE_MARGIN: Duration = Duration::from_mins(1);
@@ -71,6 +75,9 @@ pub enum StartError {
     /// The admin token.
     #[error("{0}")]
     Admin(#[from] AdminAuthError),
+    /// The operator's switches.
+    #[error("{0}")]
+    Switches(#[from] UnreadableSwitches),
     /// A listener's limits.
     #[error("{0}")]
     Limits(#[from] LimitsError),
@@ -96,8 +103,9 @@ impl App {
             }
         }
         let clock = Clock::system();
-        let upstream = Upstream::try_new(&config, clock)?;
-        Self::from_parts(config, clock, Arc::new(encoders), store, upstream).await
+        let switches = Arc::new(Switches::open(&config.store.path.join(SWITCHES))?);
+        let upstream = Upstream::try_new(&config, clock, Arc::clone(&switches))?;
+        Self::from_parts(config, clock, Arc::new(encoders), store, upstream, switches).await
     }
 
     /// Puts the service together from given adapters; for tests.
@@ -107,17 +115,22 @@ impl App {
         encoders: Arc<Encoders>,
         store: Arc<dyn Store>,
         upstream: Upstream,
+        switches: Arc<Switches>,
     ) -> Result<Self, StartError> {
         let metrics = Metrics::new(clock, prices(&config));
-        let remembered = config.upstream.total_timeout + PURGE_MARGIN;
+        let stale_for = config.longest_stale();
+        // No answer takes longer to come than this.
+        let remembered = config.upstream.max_deadline + PURGE_MARGIN;
         let purges = Purges::load(Arc::clone(&store), clock, remembered).await?;
         let gateway = Gateway::new(Parts {
             clock,
-            exact: ExactCache::new(config.cache.exact.max_bytes.as_u64(), clock),
+            exact: ExactCache::new(config.cache.exact.max_bytes.as_u64(), stale_for, clock),
             semantic: SemanticCache::new(Arc::clone(&encoders), Arc::clone(&store), config.store.candidates),
             store: Arc::clone(&store),
             purges,
             upstream,
+            switches: Arc::clone(&switches),
+            stale_for,
             namespaces: Namespaces::new(&config, &metrics),
             metrics: Arc::clone(&metrics),
             fill_on_disconnect: config.cache.fill_on_disconnect,
@@ -128,6 +141,8 @@ impl App {
             auth: Auth::try_new(&config.auth)?,
             admin: AdminAuth::try_new(&config.admin)?,
             metrics,
+            switches,
+            deadlines: Deadlines { default: config.upstream.deadline, max: config.upstream.max_deadline },
             encoders,
             store,
             connections: OnceLock::new(),
@@ -292,6 +307,7 @@ pub async fn check_store(config: &Config) -> Result<String, String> {
 
 /// For `refrain check`: resolves providers, keys and routes; calls nobody.
 pub fn check_providers(config: &Config) -> Result<String, String> {
-    let upstream = Upstream::try_new(config, Clock::system()).map_err(|error| error.to_string())?;
+    let switches = Arc::new(Switches::in_memory());
+    let upstream = Upstream::try_new(config, Clock::system(), switches).map_err(|error| error.to_string())?;
     Ok(upstream.routes().join("\n"))
 }

@@ -54,6 +54,16 @@ impl Entry {
         now < self.expires_at && max_age.is_none_or(|limit| self.age(now) <= limit)
     }
 
+    /// Whether the entry may be served at `now`, for want of another, up to `window` past its time.
+    pub fn is_useful(&self, now: Timestamp, window: Duration) -> bool {
+        now < self.expires_at.after(window)
+    }
+
+    /// How long ago its time was over; zero before.
+    pub fn overdue(&self, now: Timestamp) -> Duration {
+        now.since(self.expires_at)
+    }
+
     /// How old the answer is.
     pub fn age(&self, now: Timestamp) -> Duration {
         now.since(self.written_at)

@@ -6,10 +6,13 @@
 
 pub mod json;
 
+use std::fmt;
 use std::ops::Range;
 
 use bytes::Bytes;
+use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
 use json::Json;
 
@@ -35,6 +38,26 @@ pub struct ChatRequest {
 }
 
 impl ChatRequest {
+    /// The request without these top-level fields; `None` when it has none of them. What was
+    /// understood of it stays as it is.
+    pub fn without(&self, fields: &[&str]) -> Option<Self> {
+        fields.iter().find(|field| self.scope.get(field).is_some())?;
+        let Fields(all) = serde_json::from_slice(&self.body).ok()?;
+        let mut body = Vec::with_capacity(self.body.len());
+        let mut model_span = 0..0;
+        for (name, value) in all.iter().filter(|(name, _)| !fields.contains(&name.as_str())) {
+            body.push(if body.is_empty() { b'{' } else { b',' });
+            body.extend(serde_json::to_vec(name).unwrap_or_default());
+            body.push(b':');
+            if name == "model" {
+                model_span = body.len()..body.len() + value.get().len();
+            }
+            body.extend_from_slice(value.get().as_bytes());
+        }
+        body.push(b'}');
+        Some(Self { body: body.into(), model_span, ..self.clone() })
+    }
+
     /// The body with only the model's name replaced.
     pub fn body_for(&self, model: &str) -> Bytes {
         if model == self.model {
@@ -46,6 +69,33 @@ impl ChatRequest {
         body.extend_from_slice(name.as_bytes());
         body.extend_from_slice(&self.body[self.model_span.end..]);
         body.into()
+    }
+}
+
+/// The fields of a JSON object, in their order and each as it is written.
+struct Fields<'a>(Vec<(String, &'a RawValue)>);
+
+impl<'de> Deserialize<'de> for Fields<'de> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct InOrder;
+
+        impl<'de> Visitor<'de> for InOrder {
+            type Value = Fields<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut fields = Vec::new();
+                while let Some(field) = map.next_entry()? {
+                    fields.push(field);
+                }
+                Ok(Fields(fields))
+            }
+        }
+
+        deserializer.deserialize_map(InOrder)
     }
 }
 

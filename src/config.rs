@@ -24,7 +24,7 @@ use thiserror::Error;
 
 pub use secret::{Secret, SecretRef};
 use section::section;
-pub use upstream::{Model, Provider, Target, Upstream};
+pub use upstream::{Breaker, Hedge, Limit, Model, Order, Provider, Retry, Target, Upstream};
 
 /// What `config/default.toml` says.
 pub const DEFAULTS: &str = include_str!("../config/default.toml");
@@ -244,6 +244,21 @@ section!(
         scope: Option<ScopeSettings>,
         #[serde(default)]
         store_tool_calls: Option<bool>,
+        #[serde(default)]
+        store_fallbacks: Option<bool>,
+        #[serde(default, with = "humantime_serde")]
+        stale_if_error: Option<Duration>,
+        #[serde(default)]
+        related: Option<Related>,
+    }
+);
+
+section!(
+    /// Answers to similar questions, for when there is no other.
+    Related {
+        limit: usize,
+        min_similarity: Similarity,
+        text: String,
     }
 );
 
@@ -256,6 +271,7 @@ section!(
 
 /// A namespace with all its settings.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "settings that do not depend on each other")]
 #[expect(missing_docs, reason = "config/default.toml says what each setting means")]
 pub struct Namespace {
     pub ttl: Duration,
@@ -265,6 +281,9 @@ pub struct Namespace {
     pub time_bound_bypass: bool,
     pub scope_ignore: Vec<String>,
     pub store_tool_calls: bool,
+    pub store_fallbacks: bool,
+    pub stale_if_error: Duration,
+    pub related: Related,
 }
 
 section!(
@@ -333,6 +352,12 @@ impl Config {
         Ok(config)
     }
 
+    /// How long past its time an answer may be of use to some namespace.
+    pub fn longest_stale(&self) -> Duration {
+        let windows = self.namespaces.keys().filter_map(|name| Some(self.namespace(name)?.stale_if_error));
+        windows.max().unwrap_or_default()
+    }
+
     /// The namespace with all its settings; `None` when it is not configured.
     pub fn namespace(&self, name: &str) -> Option<Namespace> {
         let own = self.namespaces.get(name)?;
@@ -345,6 +370,9 @@ impl Config {
             time_bound_bypass: own.time_bound_bypass.or(base.time_bound_bypass)?,
             scope_ignore: own.scope.clone().or_else(|| base.scope.clone())?.ignore,
             store_tool_calls: own.store_tool_calls.or(base.store_tool_calls)?,
+            store_fallbacks: own.store_fallbacks.or(base.store_fallbacks)?,
+            stale_if_error: own.stale_if_error.or(base.stale_if_error)?,
+            related: own.related.clone().or_else(|| base.related.clone())?,
         })
     }
 }

@@ -20,7 +20,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
-use crate::config::{Config, Model, Provider, Target};
+use crate::config::Config;
 use crate::gateway::Gateway;
 
 /// A question and the class of its right answer.
@@ -131,10 +131,13 @@ impl Replay {
         for encoder in config.encoders.values_mut() {
             encoder.load = crate::config::Load::Start;
         }
-        let openai = Provider::Openai { url: provider, api_key: None, optional: false };
-        config.providers = [("classes".to_owned(), openai)].into();
-        let target = Target { provider: "classes".to_owned(), model: None };
-        config.models = [("replay".to_owned(), Model { targets: vec![target], namespace: None })].into();
+        let classes = format!(
+            "[providers.classes]\nkind = \"openai\"\nurl = {provider:?}\n\
+             [models.replay]\ntargets = [{{ provider = \"classes\" }}]"
+        );
+        let classes = Config::from_toml(&classes)?;
+        config.providers = classes.providers.into_iter().filter(|(name, _)| name == "classes").collect();
+        config.models = classes.models.into_iter().filter(|(name, _)| name == "replay").collect();
         let public = TcpListener::bind("127.0.0.1:0").await?;
         let operators = TcpListener::bind("127.0.0.1:0").await?;
         let address = format!("http://{}", public.local_addr()?);

@@ -14,13 +14,14 @@ mod fetch;
 mod flight;
 mod keep;
 mod namespace;
+mod rescue;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use thiserror::Error;
 use tokio::sync::Semaphore;
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::task::TaskTracker;
 
 use crate::cache::Entry;
@@ -31,10 +32,11 @@ use crate::cache::semantic::SemanticCache;
 use crate::cache::store::{Selector, Store, StoreError};
 use crate::clock::Clock;
 use crate::metrics::{Layer, Layers, Levels, Metrics, Source as Counted};
-use crate::upstream::{Upstream, UpstreamError};
+use crate::switches::{Feature, Subject, Switches};
+use crate::upstream::{Ask, Upstream, UpstreamError};
 
 use answer::follow;
-pub use answer::{Answer, AnswerBody, Source};
+pub use answer::{Answer, AnswerBody, Source, Substitute};
 use call::Route;
 pub use call::{Call, Directives};
 use count::count;
@@ -58,6 +60,9 @@ pub enum GatewayError {
     /// The caller wanted a kept answer only, and there is none.
     #[error("no kept answer fits, and the request says only-if-cached")]
     NotCached,
+    /// An operator lets nothing but kept answers be served, and there is none.
+    #[error("no kept answer fits, and no provider is asked while cache_only is switched on")]
+    CacheOnly,
     /// A fault of our own.
     #[error("the request's task failed")]
     Internal,
@@ -69,6 +74,7 @@ impl GatewayError {
         match self {
             Self::Upstream(error) => error.label(),
             Self::NotCached => "not_cached",
+            Self::CacheOnly => "cache_only",
             Self::Internal => "internal",
         }
     }
@@ -88,6 +94,10 @@ pub struct Parts {
     pub purges: Purges,
     /// The way to the providers.
     pub upstream: Upstream,
+    /// What an operator has switched.
+    pub switches: Arc<Switches>,
+    /// How long past its time an entry may be of use, in any namespace.
+    pub stale_for: Duration,
     /// The configured namespaces.
     pub namespaces: Namespaces,
     /// What is counted.
@@ -113,12 +123,15 @@ impl Gateway {
         Arc::new(Self { parts, flights: Flights::default(), writes, tasks: TaskTracker::new() })
     }
 
-    /// Answers a call. Dropping the future leaves the flight; the last to leave cancels it.
+    /// Answers a call, before its deadline. Dropping the future leaves the flight; the last to leave
+    /// cancels it.
     pub async fn answer(self: &Arc<Self>, call: Call) -> Result<Answer, GatewayError> {
         let begun = Instant::now();
         let _in_flight = self.parts.metrics.in_flight();
         let namespace = Arc::clone(&call.namespace);
-        let mut result = self.find(call).await;
+        let deadline = call.deadline;
+        let found = timeout_at(deadline, self.find(call)).await;
+        let mut result = found.unwrap_or_else(|_| Err(UpstreamError::DeadlineExceeded.into()));
         match &mut result {
             Ok(answer) => count(&namespace, answer, begun.elapsed()),
             Err(error) => namespace.metrics().request(Counted::Error(error.label()), begun.elapsed(), None),
@@ -181,19 +194,19 @@ impl Gateway {
         let call = Arc::new(call);
         let scope = self.scope(&call);
         let key = ExactKey::new(&scope, call.request.question.as_ref());
-        let route = Route::of(&call);
+        let route = Route::of(&call, &self.switched());
         if matches!(route, Route::Cache | Route::CacheOnly)
             && let Some(entry) = self.exact(&key, &call)
         {
             return Ok(Answer::kept(key, Source::Exact, entry, Notes::default()));
         }
         let (flight, bypass) = match route {
-            Route::Nowhere => return Err(GatewayError::NotCached),
+            Route::Nowhere => return Err(not_cached(&call)),
             Route::CacheOnly => {
                 let mut notes = Notes::default();
                 let mut ticket = self.ticket(key, scope);
                 let found = self.find_kept(&call, &mut ticket, &mut notes).await;
-                let (source, entry) = found.ok_or(GatewayError::NotCached)?;
+                let (source, entry) = found.ok_or_else(|| not_cached(&call))?;
                 return Ok(Answer::kept(key, source, entry, notes));
             }
             // An answer begun before the caller asked may be older than it allows.
@@ -201,7 +214,6 @@ impl Gateway {
             Route::Cache | Route::Refresh => (None, None),
             Route::Bypass(reason) => (None, Some(reason)),
         };
-        let stream = call.request.stream;
         if let Some(flight) = flight {
             let (follower, pilot) = self.flights.join(flight);
             let coalesced = pilot.is_none();
@@ -209,14 +221,14 @@ impl Gateway {
                 let ticket = self.ticket(key, scope.clone());
                 self.tasks.spawn(Arc::clone(self).fly(Arc::clone(&call), ticket, route, pilot));
             }
-            if let Some(answer) = follow(follower, key, bypass, coalesced, stream).await? {
+            if let Some(answer) = follow(follower, key, bypass, coalesced, &call).await? {
                 return Ok(answer);
             }
         }
         let (follower, pilot) = Flights::alone();
         let flight = Arc::clone(self).fly(Arc::clone(&call), self.ticket(key, scope), route, pilot);
         self.tasks.spawn(flight);
-        follow(follower, key, bypass, false, stream).await?.ok_or_else(|| {
+        follow(follower, key, bypass, false, &call).await?.ok_or_else(|| {
             let provider = self.parts.upstream.route_of(&call.request.model).unwrap_or_default();
             let reason = "it is neither whole nor streamed as it was asked for".into();
             UpstreamError::Broken { provider: provider.into(), reason }.into()
@@ -245,9 +257,46 @@ impl Gateway {
     /// Whether an entry of this scope may be served to the caller: in time, not purged, and with
     /// the usage that the caller would get from the provider.
     fn serves(&self, entry: &Entry, call: &Call) -> bool {
-        let wants_usage = !call.request.stream || call.request.include_usage;
         entry.is_fresh(self.parts.clock.now(), call.directives.max_age)
-            && !(wants_usage && entry.without_usage)
+            && has_usage_for(entry, call)
             && !self.parts.purges.has_purged(entry)
     }
+
+    fn is_on(&self, subject: Subject<'_>) -> bool {
+        self.parts.switches.is_on(subject, self.parts.clock.now())
+    }
+
+    /// How the switches stand.
+    fn switched(&self) -> impl Fn(Subject<'_>) -> bool {
+        |subject| self.is_on(subject)
+    }
+
+    /// What is asked of the providers for a call.
+    fn ask<'a>(
+        &self,
+        call: &'a Call,
+        deadline: Instant,
+        on_failure: &'a (dyn Fn(&UpstreamError) + Send + Sync),
+    ) -> Ask<'a> {
+        Ask {
+            request: &call.request,
+            credential: call.credential.as_ref(),
+            tenant: call.tenant.as_str(),
+            preferences: &call.preferences,
+            priority: call.priority,
+            deadline,
+            may_hedge: self.is_on(Subject::Feature(Feature::Hedging)),
+            on_failure,
+        }
+    }
+}
+
+/// Whether the entry holds the usage that the caller would get from the provider.
+fn has_usage_for(entry: &Entry, call: &Call) -> bool {
+    let wants_usage = !call.request.stream || call.request.include_usage;
+    !(wants_usage && entry.without_usage)
+}
+
+fn not_cached(call: &Call) -> GatewayError {
+    if call.directives.only_if_cached { GatewayError::NotCached } else { GatewayError::CacheOnly }
 }

@@ -14,6 +14,7 @@ mod health;
 mod stats;
 
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use axum::Router;
 use axum::middleware::{from_fn, from_fn_with_state};
@@ -25,6 +26,7 @@ use crate::cache::store::Store;
 use crate::clock::Clock;
 use crate::gateway::Gateway;
 use crate::metrics::Metrics;
+use crate::switches::Switches;
 use auth::{AdminAuth, Auth};
 use body::BodyLimits;
 use error::Credential;
@@ -42,6 +44,10 @@ pub struct Context {
     pub admin: AdminAuth,
     /// What is counted.
     pub metrics: Arc<Metrics>,
+    /// What an operator has switched.
+    pub switches: Arc<Switches>,
+    /// How long callers wait.
+    pub deadlines: Deadlines,
     /// For `/readyz`.
     pub encoders: Arc<Encoders>,
     /// For `/readyz` and the listing of entries.
@@ -58,6 +64,15 @@ pub struct Context {
     pub credential: Credential,
     /// Write the text of questions into the log.
     pub log_prompts: bool,
+}
+
+/// How long a caller waits for a whole answer: unless it says so, and at most.
+#[derive(Clone, Copy, Debug)]
+pub struct Deadlines {
+    /// Unless the caller says so.
+    pub default: Duration,
+    /// At most.
+    pub max: Duration,
 }
 
 /// What callers reach.

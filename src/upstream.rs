@@ -1,69 +1,203 @@
 //! The way to the providers: one call from here, whatever it takes behind it.
+//!
+//! On a good day that is one call to the first target. On a bad one, in this order: the caller's
+//! **deadline** bounds everything; the **chain** goes from target to target; a **retry** stays with
+//! one, out of a budget that all requests share; a **hedge** races a call that is late; a
+//! **breaker** keeps calls from a target that is ill, a **limit** from one that is full, and
+//! **timers** end the call itself. Each is a policy of its own that knows no other; [`Upstream::send`]
+//! is where they meet, and `journey` decides what comes after a failure.
+//!
+//! Nothing is tried again once the first content has left for the caller.
 
+mod ask;
+mod attempt;
+pub mod backoff;
+pub mod breaker;
+pub mod budget;
 mod completion;
+mod endpoint;
 mod error;
+pub mod fault;
+pub mod health;
+pub mod hedge;
+mod journey;
+pub mod keys;
+pub mod limit;
+mod plan;
+mod policy;
+mod preferences;
 pub mod provider;
+mod race;
+mod report;
 mod route;
 mod setup;
+mod slices;
+mod target;
 pub mod timers;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::chat::ChatRequest;
+use tokio::time::Instant;
+
 use crate::clock::Clock;
-use crate::config::{Config, Secret};
+use crate::config::Config;
+use crate::switches::{Subject, Switches};
+use endpoint::Endpoint;
+use hedge::Hedge;
+use journey::Journey;
+use plan::{Nobody, plan};
+use policy::Policy;
 use provider::Provider;
-use route::Routes;
-use setup::connect;
+use race::{Lateness, race};
+use route::{Candidate, Choice, Route, Routes};
+use target::Targets;
 use timers::Timers;
 
 pub use crate::chat::EventKind;
+pub use ask::Ask;
 pub use completion::{Body, Completion, Event, Piece, PieceStream, Served, Whole};
 pub use error::UpstreamError;
+pub use limit::Priority;
+pub use plan::{Funnel, FunnelStep};
+pub use preferences::{InvalidPreference, Preferences, Sort};
+pub use report::{NoSuchTarget, ProvidersReport};
 pub use setup::UpstreamConfigError;
 
-/// The providers, and the routes and timers of the calls to them.
+/// The providers, who serves which model, and the policies of the calls to them.
 pub struct Upstream {
     routes: Routes,
+    targets: Targets,
+    endpoints: Vec<Arc<Endpoint>>,
     timers: Timers,
+    policy: Policy,
+    /// By the models that are hedged.
+    hedges: HashMap<String, Hedge>,
+    switches: Arc<Switches>,
+    clock: Clock,
 }
 
 impl Upstream {
     /// Sets up the providers and routes of `config`; connects to nothing yet. An optional
     /// provider without a key is left out, with a line in the log.
-    pub fn try_new(config: &Config, clock: Clock) -> Result<Self, UpstreamConfigError> {
-        let mut providers = Vec::new();
-        for (name, settings) in &config.providers {
-            providers.extend(connect(config, name, settings, clock)?);
+    pub fn try_new(
+        config: &Config,
+        clock: Clock,
+        switches: Arc<Switches>,
+    ) -> Result<Self, UpstreamConfigError> {
+        Ok(Self::over(config, clock, switches, setup::endpoints(config, clock)?))
+    }
+
+    /// The same over providers made elsewhere, found by their names. A provider that is configured
+    /// but not among them counts as left out.
+    pub fn with_providers(
+        config: &Config,
+        clock: Clock,
+        switches: Arc<Switches>,
+        providers: &[Arc<dyn Provider>],
+    ) -> Self {
+        let endpoint = |provider: &Arc<dyn Provider>| {
+            let own = config.providers.get(&**provider.name());
+            Endpoint::new(Arc::clone(provider), Vec::new(), own, &config.upstream.limit)
+        };
+        Self::over(config, clock, switches, providers.iter().map(endpoint).collect())
+    }
+
+    fn over(config: &Config, clock: Clock, switches: Arc<Switches>, endpoints: Vec<Arc<Endpoint>>) -> Self {
+        let now = Instant::now();
+        let settings = &config.upstream;
+        let hedged = config.models.iter().filter(|(_, model)| model.hedge);
+        let hedge = |name: &String| (name.clone(), Hedge::new(policy::hedges(&settings.hedge), now));
+        Self {
+            routes: Routes::new(config, &endpoints),
+            targets: Targets::new(policy::breakers(&settings.breaker)),
+            endpoints,
+            timers: Timers::new(settings),
+            policy: Policy::new(settings, now),
+            hedges: hedged.map(|(name, _)| hedge(name)).collect(),
+            switches,
+            clock,
         }
-        Ok(Self::with_providers(config, &providers))
     }
 
-    /// The routes and timers of `config` over providers made elsewhere, found by their names. A
-    /// provider that is configured but not among them counts as left out.
-    pub fn with_providers(config: &Config, providers: &[Arc<dyn Provider>]) -> Self {
-        Self { routes: Routes::new(&config.models, providers), timers: Timers::new(&config.upstream) }
-    }
-
-    /// Asks the provider of the request's model. `credential` is the caller's own key, to be
-    /// used in place of a configured one.
+    /// Asks those who serve the request's model, one after the other, until one answers.
     ///
     /// Gives a stream once its first content is there: until then every failure is an error
     /// here, after that it is the last item of the stream. Dropping the future or the stream
-    /// cancels the provider's call.
-    pub async fn send(
-        &self,
-        request: &ChatRequest,
-        credential: Option<&Secret>,
-    ) -> Result<Completion, UpstreamError> {
-        let Some(target) = self.routes.find(&request.model) else {
-            return Err(UpstreamError::UnknownModel { model: request.model.clone() });
+    /// cancels the provider's call. Ends at the deadline at the latest.
+    pub async fn send(&self, ask: Ask<'_>) -> Result<Completion, UpstreamError> {
+        let routed = ask.request.without(&preferences::FIELDS);
+        let ask = Ask { request: routed.as_ref().unwrap_or(ask.request), ..ask };
+        let mut journey = Journey::new(&self.policy, ask, self.plan(&ask)?);
+        self.policy.retries.deposit(Instant::now());
+        loop {
+            let admission = journey.enter().await?;
+            let lateness = self.lateness(&ask, &admission.candidate, admission.attempt);
+            match race(&self.timers, &ask, &mut journey, admission, lateness).await {
+                Ok(completion) => return Ok(completion),
+                Err(failures) => {
+                    for (leg, error) in failures {
+                        journey.leave(leg, error, rand::random())?;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Asks the rules that are the model's last resort, when it has any: for when nothing else can
+    /// answer. What they say is no model's answer, and not for keeping.
+    pub async fn send_to_last_resort(&self, ask: Ask<'_>) -> Option<Result<Completion, UpstreamError>> {
+        let choice = self.routes.of(&ask.request.model)?.last_resort.as_ref()?;
+        if !self.is_on(choice, &ask.request.model) {
+            return None;
+        }
+        let candidates = vec![choice.candidate(&ask.request.model, &self.targets, true, Instant::now())];
+        let mut journey = Journey::new(&self.policy, ask, candidates);
+        let admission = match journey.enter().await {
+            Ok(admission) => admission,
+            Err(error) => return Some(Err(error)),
         };
-        let provider = target.provider.name();
-        let model = target.model.clone().unwrap_or_else(|| request.model.as_str().into());
-        let call = target.provider.complete(request, &model, credential);
-        let body = self.timers.watch(provider, self.timers.deadline(), call).await?;
-        Ok(Completion { served: Served { provider: provider.clone(), model, attempts: 1 }, body })
+        let answer = race(&self.timers, &ask, &mut journey, admission, None).await;
+        Some(answer.map_err(|mut failures| failures.remove(0).1))
+    }
+
+    fn plan(&self, ask: &Ask<'_>) -> Result<Vec<Candidate>, UpstreamError> {
+        let Ask { request, preferences, .. } = ask;
+        let is_on = |choice: &Choice, asked: &str| self.is_on(choice, asked);
+        let candidates = plan(
+            &self.routes,
+            &self.targets,
+            request,
+            preferences,
+            &is_on,
+            &rand::random::<f64>,
+            Instant::now(),
+        );
+        let model = || request.model.clone();
+        candidates.map_err(|nobody| match nobody {
+            Nobody::Unknown => UpstreamError::UnknownModel { model: model() },
+            Nobody::SwitchedOff => UpstreamError::SwitchedOff { model: model() },
+            Nobody::Wishes(funnel) => UpstreamError::NoTarget(Arc::new(funnel)),
+        })
+    }
+
+    fn is_on(&self, choice: &Choice, asked: &str) -> bool {
+        let now = self.clock.now();
+        let provider = choice.endpoint.name();
+        let target = Subject::Target { provider, model: &choice.model(asked) };
+        [Subject::Provider(provider), Subject::Model(asked), target]
+            .into_iter()
+            .all(|subject| self.switches.is_on(subject, now))
+    }
+
+    /// When the call is late, if it may be raced: the first one of a request that acts on nothing.
+    fn lateness(&self, ask: &Ask<'_>, first: &Candidate, attempt: u32) -> Option<Lateness<'_>> {
+        let may = attempt == 1 && ask.may_hedge && !ask.may_act();
+        let hedge = self.hedges.get(&ask.request.model).filter(|_| may)?;
+        let now = Instant::now();
+        hedge.deposit(now);
+        let after = hedge.after(first.target.breaker.first_content_p95(now))?;
+        Some(Lateness { hedge, after })
     }
 
     /// The names of the models that can be asked for, sorted; without the `"*"` route.
@@ -76,15 +210,16 @@ impl Upstream {
         self.routes.in_words().collect()
     }
 
-    /// Who would serve the model now, as `provider/model`; `None` when nobody would.
+    /// Who serves the model when all is well, as `provider/model`; `None` when nobody does. It does
+    /// not change with the day's troubles.
     pub fn route_of(&self, model: &str) -> Option<String> {
-        let target = self.routes.find(model)?;
-        Some(format!("{}/{}", target.provider.name(), target.model.as_deref().unwrap_or(model)))
+        let first = self.routes.of(model)?.choices.first()?;
+        Some(format!("{}/{}", first.endpoint.name(), first.model(model)))
     }
 
     /// Whether some provider serves the model.
     pub fn serves(&self, model: &str) -> bool {
-        self.routes.find(model).is_some()
+        self.routes.of(model).is_some_and(|route: &Route| !route.choices.is_empty())
     }
 
     /// The namespace that the config gives to a model, when it gives one.

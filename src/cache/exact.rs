@@ -21,12 +21,13 @@ pub struct ExactCache {
 }
 
 impl ExactCache {
-    /// A cache that holds about `max_bytes`.
-    pub fn new(max_bytes: u64, clock: Clock) -> Self {
+    /// A cache that holds about `max_bytes`, and keeps entries for `stale` past their time: some may
+    /// be served then when there is nothing else.
+    pub fn new(max_bytes: u64, stale: Duration, clock: Clock) -> Self {
         let entries = Cache::builder()
             .max_capacity(max_bytes)
             .weigher(|_, entry: &Arc<Entry>| u32::try_from(entry.weight()).unwrap_or(u32::MAX))
-            .expire_after(UntilExpired(clock))
+            .expire_after(UntilUseless { clock, stale })
             .build();
         Self { entries }
     }
@@ -64,10 +65,13 @@ impl ExactCache {
     }
 }
 
-/// Lets moka free an entry's memory once it may no longer be served.
-struct UntilExpired(Clock);
+/// Lets moka free an entry's memory once it is of no use any more.
+struct UntilUseless {
+    clock: Clock,
+    stale: Duration,
+}
 
-impl Expiry<ExactKey, Arc<Entry>> for UntilExpired {
+impl Expiry<ExactKey, Arc<Entry>> for UntilUseless {
     #[expect(clippy::disallowed_types, reason = "moka's interface")]
     fn expire_after_create(
         &self,
@@ -75,7 +79,7 @@ impl Expiry<ExactKey, Arc<Entry>> for UntilExpired {
         entry: &Arc<Entry>,
         _now: std::time::Instant,
     ) -> Option<Duration> {
-        Some(entry.time_to_live(self.0.now()))
+        Some(entry.time_to_live(self.clock.now()) + self.stale)
     }
 
     #[expect(clippy::disallowed_types, reason = "moka's interface")]

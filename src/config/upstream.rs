@@ -1,5 +1,6 @@
 //! The settings of the upstream module: its policies, the providers, and who serves which model.
 
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -10,8 +11,12 @@ use super::SecretRef;
 use super::section::section;
 
 section!(
-    /// The limits of a provider's answer.
+    /// Limits of time and size, and the policies for bad days.
     Upstream {
+        #[serde(with = "humantime_serde")]
+        deadline: Duration,
+        #[serde(with = "humantime_serde")]
+        max_deadline: Duration,
         #[serde(with = "humantime_serde")]
         connect_timeout: Duration,
         #[serde(with = "humantime_serde")]
@@ -21,6 +26,64 @@ section!(
         #[serde(with = "humantime_serde")]
         total_timeout: Duration,
         max_reply: ByteSize,
+        retry: Retry,
+        breaker: Breaker,
+        hedge: Hedge,
+        limit: Limit,
+    }
+);
+
+section!(
+    /// When the same target is tried again.
+    Retry {
+        attempts: u32,
+        per_target: u32,
+        #[serde(with = "humantime_serde")]
+        base: Duration,
+        #[serde(with = "humantime_serde")]
+        cap: Duration,
+        budget: f64,
+        floor: u32,
+    }
+);
+
+section!(
+    /// When a target gets no calls for a while.
+    Breaker {
+        error_rate: f64,
+        #[serde(with = "humantime_serde")]
+        window: Duration,
+        min_calls: u32,
+        slow_factor: f64,
+        #[serde(with = "humantime_serde")]
+        slow_for: Duration,
+        #[serde(with = "humantime_serde")]
+        cool_down: Duration,
+        #[serde(with = "humantime_serde")]
+        max_cool_down: Duration,
+        #[serde(with = "humantime_serde")]
+        ramp: Duration,
+    }
+);
+
+section!(
+    /// When a second call races the first, for the models that say so.
+    Hedge {
+        budget: f64,
+        #[serde(with = "humantime_serde")]
+        min_delay: Duration,
+    }
+);
+
+section!(
+    /// How many calls run at once, and how many requests wait for their turn.
+    Limit {
+        min_in_flight: NonZeroU32,
+        max_in_flight: NonZeroU32,
+        queue: usize,
+        #[serde(with = "humantime_serde")]
+        queue_timeout: Duration,
+        tenant_in_flight: u32,
     }
 );
 
@@ -35,9 +98,24 @@ pub enum Provider {
         /// The key; none for a local server.
         #[serde(default)]
         api_key: Option<SecretRef>,
+        /// Several keys, to be used in turn.
+        #[serde(default)]
+        api_keys: Vec<SecretRef>,
         /// Left out when its key is not set.
         #[serde(default)]
         optional: bool,
+        /// Where it is, for the statistics.
+        #[serde(default)]
+        region: Option<String>,
+        /// Calls at once, in place of `upstream.limit.max_in_flight`.
+        #[serde(default)]
+        max_in_flight: Option<NonZeroU32>,
+        /// Requests a minute.
+        #[serde(default)]
+        requests_per_minute: Option<NonZeroU32>,
+        /// Tokens a minute, estimated from the request's length.
+        #[serde(default)]
+        tokens_per_minute: Option<NonZeroU32>,
     },
     /// Answers from a file.
     Rules {
@@ -53,8 +131,27 @@ section!(
         targets: Vec<Target>,
         #[serde(default)]
         namespace: Option<String>,
+        #[serde(default)]
+        order: Order,
+        #[serde(default)]
+        hedge: bool,
     }
 );
+
+/// In what order the targets of one tier are asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Order {
+    /// As written.
+    #[default]
+    Priority,
+    /// At random, in proportion to their weights.
+    Weight,
+    /// The soonest first content first.
+    Latency,
+    /// The cheapest first.
+    Price,
+}
 
 section!(
     /// Who serves a model, and under what name.
@@ -62,5 +159,15 @@ section!(
         provider: String,
         #[serde(default)]
         model: Option<String>,
+        #[serde(default)]
+        tier: Option<NonZeroU32>,
+        #[serde(default)]
+        weight: Option<NonZeroU32>,
+        #[serde(default)]
+        reserved: bool,
+        #[serde(default)]
+        context_window: Option<u64>,
+        #[serde(default)]
+        parameters: Option<Vec<String>>,
     }
 );

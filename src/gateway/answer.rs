@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::GatewayError;
 use super::flight::{EventTail, Follower, Head, Notes};
+use super::{Call, GatewayError};
 use crate::cache::Entry;
 use crate::cache::key::ExactKey;
 use crate::chat::ChatReply;
@@ -37,6 +37,10 @@ pub enum Source {
         /// Cosine similarity of the two questions.
         similarity: f32,
     },
+    /// The same was answered before, and the answer's time is over; no provider could answer.
+    Stale,
+    /// No provider could answer, and this is no answer to the question itself.
+    Substitute(Substitute),
     /// A provider.
     Upstream {
         /// Which, and how.
@@ -44,6 +48,25 @@ pub enum Source {
         /// The call was made for another caller who asked the same.
         coalesced: bool,
     },
+}
+
+/// What stands in for an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Substitute {
+    /// Stored answers to similar questions.
+    Related,
+    /// What the rules say.
+    Rules,
+}
+
+impl Substitute {
+    /// A word for headers, metrics and logs.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Related => "related",
+            Self::Rules => "rules",
+        }
+    }
 }
 
 /// An answer, in the form nearest to how it was got.
@@ -73,16 +96,25 @@ pub(super) async fn follow(
     key: ExactKey,
     bypass: Option<&'static str>,
     coalesced: bool,
-    stream: bool,
+    call: &Call,
 ) -> Result<Option<Answer>, GatewayError> {
+    let stream = call.request.stream;
     let (served, notes, body) = match follower.head().await? {
         Head::Kept(source, entry, notes) => return Ok(Some(Answer::kept(key, source, entry, notes))),
+        Head::Substitute(substitute, reply, notes) => {
+            let source = Source::Substitute(substitute);
+            let Notes { semantic_bypass, .. } = notes;
+            let body = AnswerBody::Reply(reply);
+            return Ok(Some(Answer { source, key, bypass, semantic_bypass, stored: false, body }));
+        }
         Head::Whole(served, whole, notes) if stream => match &whole.reply {
             Some(reply) => (served, notes, AnswerBody::Reply(Arc::new(reply.clone()))),
             None => return Ok(None),
         },
         Head::Whole(served, whole, notes) => (served, notes, AnswerBody::Verbatim(whole)),
-        Head::Streaming(served, notes) if stream => (served, notes, AnswerBody::Events(follower.events())),
+        Head::Streaming(served, notes) if stream => {
+            (served, notes, AnswerBody::Events(follower.events(call.deadline)))
+        }
         Head::Streaming(served, notes) => match follower.reply().await? {
             Some(reply) => (served, notes, AnswerBody::Reply(reply)),
             None => return Ok(None),

@@ -3,12 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::time::Instant;
+
 use super::Namespace;
 use crate::cache::key::Tenant;
 use crate::cache::semantic::is_time_bound;
 use crate::chat::ChatRequest;
 use crate::chat::json::{Json, Number};
 use crate::config::Secret;
+use crate::switches::{Feature, Subject};
+use crate::upstream::{Preferences, Priority};
 
 /// A caller's request with all that the caller may say about caching.
 #[derive(Clone, Debug)]
@@ -23,6 +27,12 @@ pub struct Call {
     pub namespace: Arc<Namespace>,
     /// What the caller wants of the cache.
     pub directives: Directives,
+    /// Who shall answer, as far as the caller says.
+    pub preferences: Preferences,
+    /// Before whom the request comes when some have to wait.
+    pub priority: Priority,
+    /// When the whole answer must be there.
+    pub deadline: Instant,
 }
 
 /// What a caller wants of the cache (`Cache-Control` and `x-refrain-*`).
@@ -36,6 +46,9 @@ pub struct Directives {
     pub only_if_cached: bool,
     /// The oldest answer to be served.
     pub max_age: Option<Duration>,
+    /// How long past its time an answer may be served when no provider can give a new one; clamped
+    /// to the namespace's window.
+    pub stale_if_error: Option<Duration>,
     /// How long the answer may be served; clamped to the namespace's limit.
     pub ttl: Option<Duration>,
     /// Freshness tags of the answer.
@@ -58,11 +71,16 @@ pub(super) enum Route {
 }
 
 impl Route {
-    pub(super) fn of(call: &Call) -> Self {
+    /// `is_on` tells how the operator's switches stand.
+    pub(super) fn of(call: &Call, is_on: &dyn Fn(Subject<'_>) -> bool) -> Self {
         let several = matches!(call.request.scope.get("n"), Some(n) if ![Json::Null, Json::Number(Number::Integer(1))].contains(n));
         let Directives { no_store, no_cache, only_if_cached, .. } = call.directives;
         if only_if_cached && (no_store || no_cache || several) {
             Self::Nowhere
+        } else if is_on(Subject::Feature(Feature::CacheOnly)) {
+            if no_store || no_cache || several { Self::Nowhere } else { Self::CacheOnly }
+        } else if !is_on(Subject::Namespace(call.namespace.name())) {
+            Self::Bypass("switched_off")
         } else if no_store {
             Self::Bypass("no_store")
         } else if several {
@@ -78,9 +96,9 @@ impl Route {
 }
 
 /// The question's text, when it may be matched in other words; else why not.
-pub(super) fn fuzzy(call: &Call) -> Result<String, &'static str> {
+pub(super) fn fuzzy(call: &Call, is_on: &dyn Fn(Subject<'_>) -> bool) -> Result<String, &'static str> {
     let settings = call.namespace.settings();
-    if !settings.semantic {
+    if !settings.semantic || !is_on(Subject::Feature(Feature::Semantic)) {
         return Err("switched_off");
     }
     let question = call.request.question.as_ref().ok_or("no_question")?.text();

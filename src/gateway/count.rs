@@ -17,6 +17,8 @@ pub(super) fn count(namespace: &Arc<Namespace>, answer: &mut Answer, latency: Du
         (_, Some(reason)) => Counted::Bypass(reason),
         (Source::Exact, None) => Counted::Exact,
         (Source::Semantic { .. }, None) => Counted::Semantic,
+        (Source::Stale, None) => Counted::Degraded("stale"),
+        (Source::Substitute(substitute), None) => Counted::Degraded(substitute.label()),
         (Source::Upstream { coalesced: true, .. }, None) => Counted::Coalesced,
         (Source::Upstream { coalesced: false, .. }, None) => Counted::Miss,
     };

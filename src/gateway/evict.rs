@@ -146,9 +146,10 @@ impl Gateway {
         })
     }
 
-    /// Removes expired entries from the store. Returns how many.
+    /// Removes entries from the store that are not even of use as stale ones. Returns how many.
     pub async fn sweep(&self) -> Result<u64, StoreError> {
-        let expired = Selector { expires_before: Some(self.parts.clock.now()), ..Selector::default() };
+        let useless = self.parts.clock.now().before(self.parts.stale_for);
+        let expired = Selector { expires_before: Some(useless), ..Selector::default() };
         self.parts.store.delete(&expired).await
     }
 

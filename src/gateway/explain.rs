@@ -83,7 +83,7 @@ impl Gateway {
             threshold: None,
             candidates: Vec::new(),
         };
-        match Route::of(call) {
+        match Route::of(call, &self.switched()) {
             Route::Bypass(reason) => {
                 explained.outcome = "bypass";
                 explained.why = format!("the cache is passed by: {reason}");
@@ -121,7 +121,7 @@ impl Gateway {
     }
 
     async fn explain_semantic(&self, call: &Call, scope: &Scope, explained: &mut Explained) {
-        let question = match fuzzy(call) {
+        let question = match fuzzy(call, &self.switched()) {
             Ok(question) => question,
             Err(reason) => {
                 explained.add(format_args!("the semantic layer is passed by: {reason}"));

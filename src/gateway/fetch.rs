@@ -18,6 +18,9 @@ use crate::chat::{ChatReply, Question};
 use crate::metrics::Source as Counted;
 use crate::upstream::{Body, Completion, EventKind, Piece, PieceStream, Served, UpstreamError};
 
+/// Of the caller's time, this is kept for what is left to do when no provider has answered.
+const RESCUE: Duration = Duration::from_millis(250);
+
 impl Gateway {
     /// Flies until the answer is whole, or nobody waits for it any more.
     pub(super) async fn fly(self: Arc<Self>, call: Arc<Call>, ticket: Ticket, route: Route, pilot: Pilot) {
@@ -42,15 +45,19 @@ impl Gateway {
             return pilot.begin(Ok(Head::Kept(source, entry, notes)));
         }
         let begun = Instant::now();
-        let Completion { served, body } =
-            match self.parts.upstream.send(&call.request, call.credential.as_ref()).await {
-                Ok(completion) => completion,
-                Err(error) => {
-                    tracing::warn!(provider = error.provider(), %error, "the provider gave no answer");
-                    self.parts.metrics.upstream_error(error.provider(), error.label());
-                    return pilot.begin(Err(error.into()));
-                }
-            };
+        let failed =
+            |error: &UpstreamError| self.parts.metrics.upstream_error(error.provider(), error.label());
+        // What is left after it is for the rescue.
+        let deadline = call.deadline - RESCUE.min(call.deadline.saturating_duration_since(begun) / 10);
+        let ask = self.ask(call, deadline, &failed);
+        let Completion { served, body } = match self.parts.upstream.send(ask).await {
+            Ok(completion) => completion,
+            Err(error) => {
+                let head = self.rescue(call, &ticket, route, &error, notes).await;
+                tracing::warn!(%error, rescued = head.is_some(), "no provider answered");
+                return pilot.begin(head.ok_or(error.into()));
+            }
+        };
         let ticket = (!matches!(route, Route::Bypass(_))).then_some(ticket);
         match body {
             Body::Whole(whole) => {
@@ -150,7 +157,7 @@ impl Gateway {
             return Some((Source::Exact, entry));
         }
         let metrics = call.namespace.metrics();
-        let question = match fuzzy(call) {
+        let question = match fuzzy(call, &self.switched()) {
             Ok(question) => question,
             Err(reason) => {
                 metrics.semantic_bypass(reason);

@@ -10,9 +10,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::watch;
+use tokio::time::{Instant, timeout_at};
 
 use super::count::usage;
-use super::{Call, GatewayError, Namespace, Source};
+use super::{Call, GatewayError, Namespace, Source, Substitute};
 use crate::cache::Entry;
 use crate::cache::key::ExactKey;
 use crate::chat::ChatReply;
@@ -69,6 +70,8 @@ struct State {
 pub(super) enum Head {
     /// From the cache.
     Kept(Source, Arc<Entry>, Notes),
+    /// What stands in for an answer that could not be had.
+    Substitute(Substitute, Arc<ChatReply>, Notes),
     /// A provider's whole answer.
     Whole(Served, Arc<Whole>, Notes),
     /// A provider's stream, of which the first event is here.
@@ -196,9 +199,9 @@ impl Follower {
         self.wait_for(|state| state.end.clone()).await
     }
 
-    /// The events from the first one on.
-    pub(super) fn events(self) -> EventTail {
-        EventTail { follower: self, read: 0, ended: false, saves_for: None }
+    /// The events from the first one on, until the deadline.
+    pub(super) fn events(self, deadline: Instant) -> EventTail {
+        EventTail { follower: self, read: 0, ended: false, deadline, saves_for: None }
     }
 
     // The flight holds the bell, so waiting for it cannot fail; the pilot's drop ends the wait.
@@ -218,6 +221,7 @@ pub struct EventTail {
     follower: Follower,
     read: usize,
     ended: bool,
+    deadline: Instant,
     saves_for: Option<Arc<Namespace>>,
 }
 
@@ -246,7 +250,8 @@ impl EventTail {
             (None, Some(Err(error))) => Some(Some(Err(error.clone()))),
             (None, None) => None,
         });
-        let next = next.await;
+        let next = timeout_at(self.deadline, next).await;
+        let next = next.unwrap_or(Some(Err(UpstreamError::DeadlineExceeded)));
         self.read += 1;
         self.ended = !matches!(next, Some(Ok(_)));
         next

@@ -11,6 +11,7 @@ use crate::cache::key::{ExactKey, Scope};
 use crate::cache::store::Selector;
 use crate::chat::{ChatReply, Finish, Question};
 use crate::clock::Timestamp;
+use crate::switches::{Feature, Subject};
 use crate::upstream::Served;
 
 use super::call::fuzzy;
@@ -35,6 +36,10 @@ impl Gateway {
         reply: Option<&ChatReply>,
     ) -> bool {
         let namespace = &call.namespace;
+        if let Some(reason) = self.unwanted(served, namespace) {
+            namespace.metrics().write_skip(reason);
+            return false;
+        }
         let reply = match storable(reply, namespace) {
             Ok(reply) => reply,
             Err(reason) => {
@@ -69,9 +74,20 @@ impl Gateway {
             return false;
         }
         // No vector yet: by the time it is written, a busy or loading encoder may be there.
-        let embed_later = fuzzy(call).ok().filter(|_| ticket.embedding.is_none());
+        let embed_later = fuzzy(call, &self.switched()).ok().filter(|_| ticket.embedding.is_none());
         self.write_back(Arc::clone(namespace), entry, ticket.embedding, embed_later);
         true
+    }
+
+    /// Why nothing of this is kept, whatever was answered.
+    fn unwanted(&self, served: &Served, namespace: &Namespace) -> Option<&'static str> {
+        if !self.is_on(Subject::Feature(Feature::WriteBack)) {
+            Some("switched_off")
+        } else if served.is_fallback && !namespace.settings().store_fallbacks {
+            Some("fallback_model")
+        } else {
+            None
+        }
     }
 
     /// Keeps the entry in memory, unless it was purged. A purge drops from memory what is there

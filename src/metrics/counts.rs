@@ -125,6 +125,8 @@ counts! {
         bypasses,
         /// Requests that went past the semantic layer alone, by reason.
         semantic_bypasses,
+        /// Requests that got something in place of the answer that no provider could give, by what.
+        degraded,
         /// Requests that ended in an error, by class.
         errors,
         /// Semantic candidates that verification refused, by reason.
@@ -144,7 +146,7 @@ impl Counts {
 
     /// The requests that the cache had a chance to answer.
     pub(super) fn cacheable(&self) -> u64 {
-        self.hits() + self.coalesced + self.misses
+        self.hits() + self.coalesced + self.misses + self.degraded.sum()
     }
 
     /// The requests that the cache did answer.

@@ -27,6 +27,8 @@ pub enum Source {
     Miss,
     /// Went upstream past the whole cache; the reason is from the gateway's closed set.
     Bypass(&'static str),
+    /// Got something in place of the answer that no provider could give: what, of a closed set.
+    Degraded(&'static str),
     /// Ended in an error; the class is from the edge's closed set.
     Error(&'static str),
 }
@@ -40,6 +42,7 @@ impl Source {
             Self::Coalesced => "coalesced",
             Self::Miss => "miss",
             Self::Bypass(_) => "bypass",
+            Self::Degraded(_) => "degraded",
             Self::Error(_) => "error",
         }
     }
@@ -63,6 +66,7 @@ pub(super) struct Latencies {
     coalesced: Latency,
     miss: Latency,
     bypass: Latency,
+    degraded: Latency,
     error: Latency,
     pub(super) embed: Latency,
     pub(super) search: Latency,
@@ -76,6 +80,7 @@ impl Latencies {
             Source::Coalesced => &self.coalesced,
             Source::Miss => &self.miss,
             Source::Bypass(_) => &self.bypass,
+            Source::Degraded(_) => &self.degraded,
             Source::Error(_) => &self.error,
         }
     }
@@ -88,6 +93,7 @@ impl Latencies {
             Source::Coalesced,
             Source::Miss,
             Source::Bypass(""),
+            Source::Degraded(""),
             Source::Error(""),
         ]
         .into_iter()
@@ -104,6 +110,7 @@ impl Shared {
             coalesced: empty(),
             miss: empty(),
             bypass: empty(),
+            degraded: empty(),
             error: empty(),
             embed: empty(),
             search: empty(),
@@ -168,6 +175,7 @@ impl NamespaceMetrics {
                 self.cells.miss_micros.add(micros(latency));
             }
             Source::Bypass(reason) => self.cells.bypasses.add(reason, 1),
+            Source::Degraded(what) => self.cells.degraded.add(what, 1),
             Source::Error(class) => self.cells.errors.add(class, 1),
         }
         if matches!(source, Source::Exact | Source::Semantic | Source::Coalesced) {

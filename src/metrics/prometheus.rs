@@ -98,6 +98,7 @@ impl Exposition {
                 ("coalesced", counts.coalesced),
                 ("miss", counts.misses),
                 ("bypass", counts.bypasses.sum()),
+                ("degraded", counts.degraded.sum()),
                 ("error", counts.errors.sum()),
             ]
             .map(|(source, n)| ([("namespace", namespace.as_str()), ("source", source)], n))
@@ -110,6 +111,8 @@ impl Exposition {
         self.tally(page, "bypasses", help, "reason", |counts| &counts.bypasses)?;
         let help = "Requests that went past the semantic layer alone.";
         self.tally(page, "semantic_bypasses", help, "reason", |counts| &counts.semantic_bypasses)?;
+        let help = "Requests that got something in place of the answer that no provider could give.";
+        self.tally(page, "degraded", help, "what", |counts| &counts.degraded)?;
         self.tally(page, "errors", "Requests that ended in an error.", "class", |counts| &counts.errors)?;
         let help = "Semantic candidates that verification refused.";
         self.tally(page, "refusals", help, "reason", |counts| &counts.refusals)?;

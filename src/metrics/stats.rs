@@ -42,7 +42,7 @@ pub struct Stats {
 /// What happened to a set of requests.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// Requests that have ended: hits, coalesced, misses, bypasses and errors.
+    /// Requests that have ended: hits, coalesced, misses, bypasses, degraded and errors.
     pub requests: u64,
     /// Answered by the exact layer.
     pub exact_hits: u64,
@@ -56,6 +56,8 @@ pub struct Summary {
     pub bypasses: BTreeMap<String, u64>,
     /// Went past the semantic layer alone, by reason. They are counted above as what they ended as.
     pub semantic_bypasses: BTreeMap<String, u64>,
+    /// Got something in place of the answer that no provider could give: `stale`, `related` or `rules`.
+    pub degraded: BTreeMap<String, u64>,
     /// Ended in an error, by class.
     pub errors: BTreeMap<String, u64>,
     /// Semantic candidates that verification refused, by reason.
@@ -153,6 +155,7 @@ impl Summary {
             misses: counts.misses,
             bypasses: counts.bypasses.to_map(),
             semantic_bypasses: counts.semantic_bypasses.to_map(),
+            degraded: counts.degraded.to_map(),
             errors: counts.errors.to_map(),
             refusals: counts.refusals.to_map(),
             write_skips: counts.write_skips.to_map(),

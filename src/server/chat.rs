@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Json;
 use axum::body::{Body, Bytes};
@@ -17,7 +18,7 @@ use tokio::time::Instant;
 use super::Context;
 use super::auth::Caller;
 use super::body::read_whole;
-use super::directives::directives;
+use super::directives::{deadline, directives, priority};
 use super::error::{ApiError, Credential};
 use super::request_id::{X_REQUEST_ID, unique};
 use crate::cache::key::Tenant;
@@ -26,7 +27,10 @@ use crate::config::Secret;
 use crate::dialect::openai;
 use crate::dialect::openai::reply::{Stamp, TERMINAL, frame, render_stream, render_whole};
 use crate::gateway::{Answer, AnswerBody, Call, EventTail, GatewayError, Namespace, Source};
-use crate::upstream::EventKind;
+use crate::upstream::{EventKind, Preferences};
+
+/// When to come again while nothing but kept answers is served.
+const CACHE_ONLY: Duration = Duration::from_secs(30);
 
 const CACHE_STATUS: HeaderName = HeaderName::from_static("cache-status");
 
@@ -82,12 +86,18 @@ pub(super) fn read_call(
 ) -> Result<Call, ApiError> {
     let request = openai::request::parse(body, context.max_json_depth)
         .map_err(|error| ApiError::bad_request(error.message, error.param.as_deref()))?;
-    if !context.gateway.upstream().serves(&request.model) {
+    let preferences = Preferences::read(&request.scope)
+        .map_err(|error| ApiError::bad_request(error.to_string(), Some(&error.param)))?;
+    let upstream = context.gateway.upstream();
+    if !std::iter::once(&request.model).chain(&preferences.models).any(|model| upstream.serves(model)) {
         return Err(ApiError::model_not_found(&request.model));
     }
     let namespace = namespace(context, headers, &request.model)?;
     let directives = directives(headers)?;
-    Ok(Call { request, tenant, credential, namespace, directives })
+    let priority = priority(headers)?;
+    let wait = deadline(headers)?.unwrap_or(context.deadlines.default).min(context.deadlines.max);
+    let deadline = Instant::now() + wait;
+    Ok(Call { request, tenant, credential, namespace, directives, preferences, priority, deadline })
 }
 
 /// The namespace that the caller names, else the model's, else `default`.
@@ -117,6 +127,7 @@ fn refusal(error: GatewayError, credential: Credential) -> ApiError {
     match error {
         GatewayError::Upstream(error) => ApiError::from_upstream(error, credential),
         GatewayError::NotCached => ApiError::only_if_cached(),
+        GatewayError::CacheOnly => ApiError::unavailable(CACHE_ONLY),
         GatewayError::Internal => ApiError::internal(),
     }
 }
@@ -182,22 +193,36 @@ fn describe(context: &Context, answer: &Answer, form: Form) -> HeaderMap {
             put(HeaderName::from_static("x-refrain-provider"), served.provider.to_string());
             put(HeaderName::from_static("x-refrain-model"), served.model.to_string());
             put(HeaderName::from_static("x-refrain-attempts"), served.attempts.to_string());
+            if served.is_fallback {
+                put(HeaderName::from_static("x-refrain-fallback"), "true".to_owned());
+            }
             put(CACHE_STATUS, forwarded(answer, *coalesced, form.refresh));
+        }
+        (Source::Substitute(substitute), _) => {
+            let layer = substitute.label();
+            put(source, layer.to_owned());
+            put(CACHE_STATUS, format!("refrain; fwd=miss; detail={layer}"));
+            return headers;
         }
         (kept, AnswerBody::Kept(entry)) => {
             let now = context.clock.now();
-            let layer = if let Source::Semantic { similarity } = kept {
-                put(HeaderName::from_static("x-refrain-similarity"), format!("{similarity:.4}"));
-                "semantic"
-            } else {
-                "exact"
+            let layer = match kept {
+                Source::Semantic { similarity } => {
+                    put(HeaderName::from_static("x-refrain-similarity"), format!("{similarity:.4}"));
+                    "semantic"
+                }
+                Source::Stale => "stale",
+                _ => "exact",
             };
             put(source, layer.to_owned());
             put(HeaderName::from_static("x-refrain-provider"), entry.provider.clone());
             put(HeaderName::from_static("x-refrain-model"), entry.reply.model.clone());
             put(AGE, entry.age(now).as_secs().to_string());
+            // Below zero once the time is over (RFC 9211, section 2.6).
             let ttl = entry.time_to_live(now).as_secs();
-            put(CACHE_STATUS, format!("refrain; hit; ttl={ttl}; detail={layer}"));
+            let sign = if entry.overdue(now).is_zero() { "" } else { "-" };
+            let ttl = ttl.max(entry.overdue(now).as_secs());
+            put(CACHE_STATUS, format!("refrain; hit; ttl={sign}{ttl}; detail={layer}"));
             put(id, entry.key.to_string());
             return headers;
         }
@@ -242,6 +267,8 @@ impl LogLine {
         let (source, similarity, provider) = match &self.source {
             Some(Source::Exact) => ("exact", None, None),
             Some(Source::Semantic { similarity }) => ("semantic", Some(*similarity), None),
+            Some(Source::Stale) => ("stale", None, None),
+            Some(Source::Substitute(substitute)) => (substitute.label(), None, None),
             Some(Source::Upstream { served, coalesced }) => {
                 (if *coalesced { "coalesced" } else { "upstream" }, None, Some(&*served.provider))
             }

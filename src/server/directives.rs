@@ -7,6 +7,7 @@ use axum::http::{HeaderMap, HeaderValue, header};
 
 use super::error::ApiError;
 use crate::gateway::Directives;
+use crate::upstream::Priority;
 
 /// Tags on one answer at most, and characters in one.
 const MAX_TAGS: usize = 32;
@@ -29,12 +30,16 @@ pub(super) fn directives(headers: &HeaderMap) -> Result<Directives, ApiError> {
                     let limit = Duration::from_secs(seconds(argument.trim().trim_matches('"')));
                     directives.max_age = Some(directives.max_age.map_or(limit, |other| other.min(limit)));
                 }
+                "stale-if-error" => {
+                    let window = Duration::from_secs(seconds(argument.trim().trim_matches('"')));
+                    directives.stale_if_error = Some(window);
+                }
                 _ => {}
             }
         }
     }
     if let Some(value) = headers.get("x-refrain-ttl") {
-        directives.ttl = Some(ttl(value)?);
+        directives.ttl = Some(duration("x-refrain-ttl", value)?);
     }
     directives.tags = tags(headers)?;
     Ok(directives)
@@ -47,12 +52,31 @@ fn seconds(digits: &str) -> u64 {
     if all_digits { digits.parse().unwrap_or(VERY_LONG) } else { 0 }
 }
 
-fn ttl(value: &HeaderValue) -> Result<Duration, ApiError> {
+/// How long the caller waits for the whole answer (`x-refrain-deadline`), if it says so.
+pub(super) fn deadline(headers: &HeaderMap) -> Result<Option<Duration>, ApiError> {
+    const NAME: &str = "x-refrain-deadline";
+    headers.get(NAME).map(|value| duration(NAME, value)).transpose()
+}
+
+/// Whether the request may wait longer than others (`x-refrain-priority: batch`).
+pub(super) fn priority(headers: &HeaderMap) -> Result<Priority, ApiError> {
+    const NAME: &str = "x-refrain-priority";
+    match headers.get(NAME).map(HeaderValue::as_bytes) {
+        None | Some(b"interactive") => Ok(Priority::Interactive),
+        Some(b"batch") => Ok(Priority::Batch),
+        Some(_) => {
+            let message = "x-refrain-priority: \"interactive\" or \"batch\" is allowed";
+            Err(ApiError::bad_request(message, Some(NAME)))
+        }
+    }
+}
+
+fn duration(name: &'static str, value: &HeaderValue) -> Result<Duration, ApiError> {
     let text = value.to_str().unwrap_or_default().trim();
     let seconds = text.parse().map(Duration::from_secs).ok();
     seconds.or_else(|| humantime::parse_duration(text).ok()).ok_or_else(|| {
-        let message = format!("x-refrain-ttl is {text:?}: seconds (3600) or a duration (1h) is allowed");
-        ApiError::bad_request(message, Some("x-refrain-ttl"))
+        let message = format!("{name} is {text:?}: seconds (3600) or a duration (1h) is allowed");
+        ApiError::bad_request(message, Some(name))
     })
 }
 

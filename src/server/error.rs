@@ -17,7 +17,8 @@ use bytes::Bytes;
 use serde::Serialize;
 
 use super::auth::{AuthError, GuardError};
-use crate::upstream::UpstreamError;
+use crate::upstream::fault::{self as upstream, Class};
+use crate::upstream::{Funnel, UpstreamError};
 
 /// Tells OpenAI's and Anthropic's SDKs whether to try again; without it they try twice more
 /// after any 408, 409, 429 or 5xx.
@@ -51,7 +52,15 @@ struct Fault {
     kind: &'static str,
     param: Option<String>,
     code: Option<&'static str>,
+    /// What else a program may want to know.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    metadata: Option<serde_json::Value>,
 }
+
+/// When to come again while a provider is full and does not say.
+const FULL: Duration = Duration::from_secs(5);
+/// The same while an operator has switched something off.
+const SWITCHED_OFF: Duration = Duration::from_secs(30);
 
 const REQUEST: &str = "invalid_request_error";
 const PERMISSION: &str = "permission_error";
@@ -74,7 +83,7 @@ impl ApiError {
         code: impl Into<Option<&'static str>>,
         message: impl Into<Cow<'static, str>>,
     ) -> Self {
-        let fault = Fault { message: message.into(), kind, param: None, code: code.into() };
+        let fault = Fault { message: message.into(), kind, param: None, code: code.into(), metadata: None };
         Self(Box::new(Inner { status, body: Content::Ours(fault), retry_after: None, terminal: false }))
     }
 
@@ -119,6 +128,18 @@ impl ApiError {
     pub fn model_not_found(model: &str) -> Self {
         let message = format!("The model `{model}` does not exist or you do not have access to it.");
         Self::new(StatusCode::NOT_FOUND, REQUEST, "model_not_found", message).with_param(Some("model"))
+    }
+
+    /// 404: the request's own wishes leave no provider. The body says which filter left none.
+    pub fn no_target(funnel: &Funnel) -> Self {
+        let message =
+            format!("no provider is left by this request's wishes: {} left none", funnel.emptied_by);
+        let mut error =
+            Self::new(StatusCode::NOT_FOUND, REQUEST, "no_provider", message).with_param(Some("provider"));
+        if let Content::Ours(fault) = &mut error.0.body {
+            fault.metadata = serde_json::to_value(funnel).ok();
+        }
+        error
     }
 
     /// 405: the path is right, the method is not.
@@ -190,9 +211,13 @@ impl ApiError {
     pub fn from_upstream(error: UpstreamError, credential: Credential) -> Self {
         match error {
             UpstreamError::UnknownModel { model } => Self::model_not_found(&model),
-            UpstreamError::TimedOut { .. } => Self::deadline(),
-            UpstreamError::Status { status, body, retry_after, .. } => {
-                Self::from_status(status, body, retry_after.as_deref(), credential)
+            UpstreamError::NoTarget(funnel) => Self::no_target(&funnel),
+            UpstreamError::SwitchedOff { .. } => Self::unavailable(SWITCHED_OFF),
+            UpstreamError::Overloaded { shed, .. } => Self::unavailable(shed.retry_after()),
+            UpstreamError::Throttled { retry_after, .. } => Self::rate_limited(Some(retry_after)),
+            UpstreamError::TimedOut { .. } | UpstreamError::DeadlineExceeded => Self::deadline(),
+            UpstreamError::Status { status, body, fault, .. } => {
+                Self::from_status(status, body, fault, credential)
             }
             UpstreamError::Connect { .. } | UpstreamError::Broken { .. } | UpstreamError::TooLarge { .. } => {
                 Self::bad_gateway()
@@ -200,17 +225,26 @@ impl ApiError {
         }
     }
 
-    fn from_status(status: u16, body: Bytes, retry_after: Option<&str>, credential: Credential) -> Self {
-        match status {
-            429 => Self::rate_limited(None).retry_after(retry_after.and_then(sane_retry_after)),
-            408 | 504 => Self::deadline(),
-            // A 404 that is not JSON is no word on the request: the provider's URL is wrong.
-            404 if !is_json_object(&body) => Self::bad_gateway(),
-            400 | 404 | 409 | 413 | 415 | 422 | 451 => Self::provider(status, body),
-            401..=403 if credential == Credential::Caller => Self::provider(status, body),
-            401..=403 => {
+    fn from_status(status: u16, body: Bytes, word: upstream::Fault, credential: Credential) -> Self {
+        match (word.class, status) {
+            (Class::RateLimit, _) => Self::rate_limited(word.wait),
+            (Class::Capacity, _) => Self::unavailable(word.wait.unwrap_or(FULL)),
+            (Class::Timeout, _) => Self::deadline(),
+            (Class::Auth | Class::Quota, 400..=499) if credential == Credential::Caller => {
+                Self::provider(status, body)
+            }
+            (Class::Auth | Class::Quota, _) => {
                 let message = "the provider refused the service's own credential, its operator has to act";
                 Self::new(StatusCode::BAD_GATEWAY, SERVER, "provider_credential", message).terminal()
+            }
+            // One that is not JSON is no word on the request: the provider's URL is wrong.
+            (_, 404) if !is_json_object(&body) => Self::bad_gateway(),
+            (_, 400 | 404 | 409 | 413 | 415 | 422 | 451) => Self::provider(status, body),
+            // Said inside a success, or under a status that means something else.
+            (Class::InvalidRequest | Class::ContextLength | Class::ContentFilter, 200 | 403)
+                if is_json_object(&body) =>
+            {
+                Self::provider(400, body)
             }
             _ => Self::bad_gateway(),
         }
@@ -245,13 +279,6 @@ impl ApiError {
 fn seconds(wait: Duration) -> HeaderValue {
     let seconds = wait.as_secs().saturating_add(u64::from(wait.subsec_nanos() > 0));
     HeaderValue::from(seconds.max(1))
-}
-
-/// A provider's `Retry-After` when it has one of the header's two forms, seconds or a date.
-fn sane_retry_after(value: &str) -> Option<HeaderValue> {
-    let is_seconds = !value.is_empty() && value.len() < 10 && value.bytes().all(|byte| byte.is_ascii_digit());
-    let is_date = value.len() == "Sun, 06 Nov 1994 08:49:37 GMT".len() && value.ends_with(" GMT");
-    if is_seconds || is_date { HeaderValue::from_str(value).ok() } else { None }
 }
 
 fn is_json_object(body: &[u8]) -> bool {

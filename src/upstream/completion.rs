@@ -17,6 +17,8 @@ pub struct Served {
     pub model: Arc<str>,
     /// Calls it took.
     pub attempts: u32,
+    /// Another model than the one asked for, which could not answer.
+    pub is_fallback: bool,
 }
 
 /// A provider's answer, begun: a stream is handed on with its first content.

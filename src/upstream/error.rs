@@ -1,9 +1,16 @@
 //! Why there is no answer.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
+use http::HeaderMap;
 use thiserror::Error;
+
+use super::fault::{Class, Fault, Refusal, classify};
+use super::limit::Shed;
+use super::plan::Funnel;
+use crate::clock::Timestamp;
 
 /// Why there is no answer, or why it broke off.
 #[derive(Clone, Debug, Error)]
@@ -14,7 +21,35 @@ pub enum UpstreamError {
         /// The name asked for.
         model: String,
     },
-    /// No connection.
+    /// The caller's wishes leave nobody to ask.
+    #[error("the request's wishes leave no provider: {} left none", .0.emptied_by)]
+    NoTarget(Arc<Funnel>),
+    /// An operator switched off all that could answer.
+    #[error("everyone who serves the model {model:?} is switched off")]
+    SwitchedOff {
+        /// The name asked for.
+        model: String,
+    },
+    /// As many calls as may be are under way, and as many requests wait as may.
+    #[error("{provider} has no slot free: {shed}")]
+    Overloaded {
+        /// The provider's name.
+        provider: Arc<str>,
+        /// What became of the wait for one.
+        shed: Shed,
+    },
+    /// Every key rests, or the rate that is allowed is used up.
+    #[error("{provider} cannot be asked before {retry_after:?} have passed: its rate is used up")]
+    Throttled {
+        /// The provider's name.
+        provider: Arc<str>,
+        /// How long until it can be asked.
+        retry_after: Duration,
+    },
+    /// The caller's deadline passed.
+    #[error("no answer came before the deadline")]
+    DeadlineExceeded,
+    /// No connection, or one that broke before a byte of an answer came.
     #[error("{provider} cannot be reached: {reason}")]
     Connect {
         /// The provider's name.
@@ -31,7 +66,7 @@ pub enum UpstreamError {
         timer: &'static str,
     },
     /// The provider refused or failed, with a status of its own (or an error inside a 200).
-    #[error("{provider} answered {status}")]
+    #[error("{provider} answered {status} ({})", .fault.class.label())]
     Status {
         /// The provider's name.
         provider: Arc<str>,
@@ -39,8 +74,8 @@ pub enum UpstreamError {
         status: u16,
         /// Its body, for the caller when the fault is the caller's.
         body: Bytes,
-        /// Its `Retry-After` header.
-        retry_after: Option<String>,
+        /// What it means.
+        fault: Fault,
     },
     /// The answer is not what the protocol says, or ended before its terminal event.
     #[error("{provider} sent a broken answer: {reason}")]
@@ -61,11 +96,24 @@ pub enum UpstreamError {
 }
 
 impl UpstreamError {
-    /// The provider it comes from; none for an unknown model.
+    /// An error that came in place of an answer, under a status or in a stream that began well.
+    pub fn inside_success(provider: &Arc<str>, body: Bytes) -> Self {
+        // Whatever wait it names is in the body, and no date.
+        let (headers, now) = (HeaderMap::new(), Timestamp::default());
+        let fault = classify(&Refusal { status: 200, headers: &headers, body: &body, now });
+        Self::Status { provider: provider.clone(), status: 200, body, fault }
+    }
+
+    /// The provider it comes from; `none` where it is nobody's.
     pub fn provider(&self) -> &str {
         match self {
-            Self::UnknownModel { .. } => "none",
-            Self::Connect { provider, .. }
+            Self::UnknownModel { .. }
+            | Self::NoTarget(_)
+            | Self::SwitchedOff { .. }
+            | Self::DeadlineExceeded => "none",
+            Self::Overloaded { provider, .. }
+            | Self::Throttled { provider, .. }
+            | Self::Connect { provider, .. }
             | Self::TimedOut { provider, .. }
             | Self::Status { provider, .. }
             | Self::Broken { provider, .. }
@@ -77,11 +125,34 @@ impl UpstreamError {
     pub fn label(&self) -> &'static str {
         match self {
             Self::UnknownModel { .. } => "unknown_model",
-            Self::Connect { .. } => "connect",
-            Self::TimedOut { .. } => "timeout",
-            Self::Status { .. } => "status",
-            Self::Broken { .. } => "broken",
-            Self::TooLarge { .. } => "too_large",
+            Self::NoTarget(_) => "no_target",
+            Self::SwitchedOff { .. } => "switched_off",
+            Self::Overloaded { shed, .. } => shed.label(),
+            Self::Throttled { .. } => "throttled",
+            Self::DeadlineExceeded => "deadline",
+            Self::Connect { .. }
+            | Self::TimedOut { .. }
+            | Self::Status { .. }
+            | Self::Broken { .. }
+            | Self::TooLarge { .. } => self.fault().class.label(),
+        }
+    }
+
+    /// What kind of failure it is, and so what may help.
+    pub fn fault(&self) -> Fault {
+        match self {
+            Self::Status { fault, .. } => *fault,
+            Self::Connect { .. } => Fault::of(Class::Connect),
+            Self::TimedOut { .. } | Self::DeadlineExceeded => Fault::of(Class::Timeout),
+            Self::UnknownModel { .. } | Self::NoTarget(_) => Fault::of(Class::NotServed),
+            Self::Overloaded { shed, .. } => {
+                Fault { wait: Some(shed.retry_after()), ..Fault::of(Class::Capacity) }
+            }
+            Self::Throttled { retry_after, .. } => {
+                Fault { wait: Some(*retry_after), ..Fault::of(Class::RateLimit) }
+            }
+            Self::SwitchedOff { .. } => Fault::of(Class::Capacity),
+            Self::Broken { .. } | Self::TooLarge { .. } => Fault::of(Class::ServerError),
         }
     }
 }

@@ -1,10 +1,13 @@
-//! Who serves a model: from the name that callers use to a provider and its own name for it.
+//! Who serves a model: from the name that callers use to those who can answer, in order.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::provider::Provider;
-use crate::config;
+use tokio::time::Instant;
+
+use super::endpoint::Endpoint;
+use super::target::{Target, Targets};
+use crate::config::{self, Order, Price};
 
 /// The route for every name that has none of its own.
 const ANY: &str = "*";
@@ -12,66 +15,144 @@ const ANY: &str = "*";
 /// All routes, by the callers' name.
 pub(super) struct Routes(BTreeMap<String, Route>);
 
-struct Route {
-    /// Empty when none of the providers is there.
-    targets: Vec<Target>,
+/// Who serves one model.
+pub(super) struct Route {
+    /// Those whose provider is there, in the order of the config. Empty when none is.
+    pub(super) choices: Vec<Choice>,
+    /// Those whose provider is configured and not there.
+    pub(super) absent: usize,
+    pub(super) order: Order,
+    /// Rules to be asked when nothing else can answer.
+    pub(super) last_resort: Option<Choice>,
     namespace: Option<String>,
 }
 
-/// One who can serve a model.
-pub(super) struct Target {
-    /// Who.
-    pub(super) provider: Arc<dyn Provider>,
+/// One who can serve a model, as configured.
+#[derive(Clone)]
+pub(super) struct Choice {
+    pub(super) endpoint: Arc<Endpoint>,
     /// Under what name; the caller's own when `None`.
-    pub(super) model: Option<Arc<str>>,
+    model: Option<Arc<str>>,
+    /// 1 serves the model itself, higher tiers are other models.
+    pub(super) tier: u32,
+    pub(super) weight: u32,
+    pub(super) reserved: bool,
+    /// Tokens it reads, when that is known.
+    pub(super) context_window: Option<u64>,
+    /// The optional fields that it supports; all when `None`.
+    pub(super) parameters: Option<Vec<String>>,
+    /// Dollars per million tokens, in and out.
+    pub(super) price: Option<Price>,
+}
+
+/// One who is to be asked.
+#[derive(Clone)]
+pub(super) struct Candidate {
+    pub(super) target: Arc<Target>,
+    /// The model's name at the provider.
+    pub(super) model: Arc<str>,
+    pub(super) choice: Choice,
+    /// Not the model that was asked for, but another one to fall back to.
+    pub(super) is_fallback: bool,
 }
 
 impl Routes {
-    /// Keeps the targets whose provider is among `providers`, in their order.
-    pub(super) fn new(models: &BTreeMap<String, config::Model>, providers: &[Arc<dyn Provider>]) -> Self {
-        let target = |target: &config::Target| {
-            let provider = providers.iter().find(|provider| **provider.name() == *target.provider)?;
-            Some(Target { provider: provider.clone(), model: target.model.as_deref().map(Into::into) })
-        };
-        let route = |model: &config::Model| Route {
-            targets: model.targets.iter().filter_map(target).collect(),
-            namespace: model.namespace.clone(),
-        };
-        Self(models.iter().map(|(name, model)| (name.clone(), route(model))).collect())
-    }
-
-    /// The first target of the model that is there.
-    pub(super) fn find(&self, model: &str) -> Option<&Target> {
-        self.route(model)?.targets.first()
+    /// Keeps the targets whose provider is among `endpoints`, in their order.
+    pub(super) fn new(config: &config::Config, endpoints: &[Arc<Endpoint>]) -> Self {
+        let route = |model: &config::Model| Route::new(model, endpoints, &config.prices);
+        Self(config.models.iter().map(|(name, model)| (name.clone(), route(model))).collect())
     }
 
     /// The names that have a route of their own and someone at its end.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.0
             .iter()
-            .filter(|(name, route)| *name != ANY && !route.targets.is_empty())
+            .filter(|(name, route)| *name != ANY && !route.choices.is_empty())
             .map(|(name, _)| name.as_str())
     }
 
     /// Each route in words.
     pub(super) fn in_words(&self) -> impl Iterator<Item = String> {
-        self.0.iter().map(|(name, route)| match route.targets.first() {
-            Some(Target { provider, model: Some(model) }) => {
-                format!("{name} -> {} ({model})", provider.name())
+        self.0.iter().map(|(name, route)| {
+            if route.choices.is_empty() {
+                return format!("{name} -> nobody: none of its providers is there");
             }
-            Some(Target { provider, model: None }) => format!("{name} -> {}", provider.name()),
-            None => format!("{name} -> nobody: none of its providers is there"),
+            let choices: Vec<_> =
+                route.choices.iter().chain(&route.last_resort).map(Choice::in_words).collect();
+            format!("{name} -> {}", choices.join(", then "))
         })
     }
 
     /// The namespace set for the model.
     pub(super) fn namespace_of(&self, model: &str) -> Option<&str> {
-        self.route(model)?.namespace.as_deref()
+        self.of(model)?.namespace.as_deref()
     }
 
+    /// The route of a model; there may be nobody at its end.
     // A name with a route of its own never falls to the route for any name, not even while
     // nobody is there to serve it: the operator said who may.
-    fn route(&self, model: &str) -> Option<&Route> {
+    pub(super) fn of(&self, model: &str) -> Option<&Route> {
         self.0.get(model).or_else(|| self.0.get(ANY))
+    }
+}
+
+impl Route {
+    fn new(model: &config::Model, endpoints: &[Arc<Endpoint>], prices: &BTreeMap<String, Price>) -> Self {
+        let choice = |target: &config::Target| {
+            let endpoint = endpoints.iter().find(|endpoint| **endpoint.name() == *target.provider)?;
+            Some(Choice {
+                endpoint: Arc::clone(endpoint),
+                model: target.model.as_deref().map(Into::into),
+                tier: target.tier.map_or(1, std::num::NonZeroU32::get),
+                weight: target.weight.map_or(1, std::num::NonZeroU32::get),
+                reserved: target.reserved,
+                context_window: target.context_window,
+                parameters: target.parameters.clone(),
+                price: target.model.as_ref().and_then(|model| prices.get(model)).copied(),
+            })
+        };
+        let mut choices: Vec<_> = model.targets.iter().filter_map(choice).collect();
+        let absent = model.targets.len() - choices.len();
+        let is_rules = |choice: &Choice| choice.endpoint.is_rules;
+        // Alone or first, rules stand in for a model; behind one they are what is left without it.
+        let last_resort = choices.iter().skip(1).find(|choice| is_rules(choice)).cloned();
+        if choices.first().is_some_and(|first| !is_rules(first)) {
+            choices.retain(|choice| !is_rules(choice));
+        }
+        let last_resort = last_resort.filter(|_| choices.first().is_some_and(|first| !is_rules(first)));
+        Self { choices, absent, order: model.order, last_resort, namespace: model.namespace.clone() }
+    }
+}
+
+impl Choice {
+    /// The model's name at the provider, when callers ask for `asked`.
+    pub(super) fn model(&self, asked: &str) -> Arc<str> {
+        self.model.clone().unwrap_or_else(|| asked.into())
+    }
+
+    /// The one to be asked when callers ask for `asked`.
+    pub(super) fn candidate(
+        &self,
+        asked: &str,
+        targets: &Targets,
+        is_fallback: bool,
+        now: Instant,
+    ) -> Candidate {
+        let model = self.model(asked);
+        let target = targets.of(&self.endpoint, &model, now);
+        Candidate { target, model, choice: self.clone(), is_fallback }
+    }
+
+    fn in_words(&self) -> String {
+        match &self.model {
+            Some(model) => format!("{} ({model})", self.endpoint.name()),
+            None => self.endpoint.name().to_string(),
+        }
+    }
+}
+
+impl Candidate {
+    pub(super) fn provider(&self) -> &Arc<str> {
+        self.choice.endpoint.name()
     }
 }

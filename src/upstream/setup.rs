@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
+use super::endpoint::Endpoint;
 use super::provider::Provider;
 use super::provider::openai::OpenAi;
 use super::provider::rules::Rules;
@@ -44,40 +45,53 @@ pub enum UpstreamConfigError {
     },
 }
 
-/// The provider that `settings` describe; `None` when it is optional and has no key.
-pub(super) fn connect(
+/// The providers of `config` that can be called. An optional one without a key is left out, with
+/// a line in the log.
+pub(super) fn endpoints(config: &Config, clock: Clock) -> Result<Vec<Arc<Endpoint>>, UpstreamConfigError> {
+    let mut endpoints = Vec::new();
+    for (name, settings) in &config.providers {
+        let Some(keys) = keys(config, name, settings)? else { continue };
+        let wrong = |reason| UpstreamConfigError::Provider { provider: name.clone(), reason };
+        let provider: Arc<dyn Provider> = match settings {
+            ProviderConfig::Rules { file } => {
+                Arc::new(Rules::try_new(name, file.as_deref(), clock).map_err(wrong)?)
+            }
+            ProviderConfig::Openai { url, .. } => {
+                for key in &keys {
+                    OpenAi::check_key(key).map_err(|reason| wrong(reason.to_owned()))?;
+                }
+                Arc::new(OpenAi::try_new(name, url, &config.upstream, clock).map_err(wrong)?)
+            }
+        };
+        endpoints.push(Endpoint::new(provider, keys, Some(settings), &config.upstream.limit));
+    }
+    Ok(endpoints)
+}
+
+/// The provider's keys, none for one that needs none; `None` when it is optional and has no key.
+fn keys(
     config: &Config,
     name: &str,
     settings: &ProviderConfig,
-    clock: Clock,
-) -> Result<Option<Arc<dyn Provider>>, UpstreamConfigError> {
-    let wrong = |reason| UpstreamConfigError::Provider { provider: name.to_owned(), reason };
-    Ok(match settings {
-        ProviderConfig::Rules { file } => {
-            Some(Arc::new(Rules::try_new(name, file.as_deref(), clock).map_err(wrong)?))
-        }
-        ProviderConfig::Openai { url, api_key, optional } => {
-            // Where callers bring their own keys, ours is not even read: none of them can spend it.
-            let place = api_key.as_ref().filter(|_| config.auth.mode != AuthMode::Forward);
-            let key = place.map(|place| resolve(name, place)).transpose()?.flatten();
-            match place.filter(|_| key.is_none()) {
-                Some(place) if *optional => {
-                    tracing::info!(provider = name, key = %place, "provider left out: its key is not set");
-                    None
-                }
-                Some(place) => {
-                    return Err(UpstreamConfigError::NoKey {
-                        provider: name.to_owned(),
-                        place: place.clone(),
-                    });
-                }
-                None => {
-                    let provider = OpenAi::try_new(name, url, key.as_ref(), &config.upstream, clock);
-                    Some(Arc::new(provider.map_err(wrong)?))
-                }
-            }
-        }
-    })
+) -> Result<Option<Vec<Secret>>, UpstreamConfigError> {
+    let ProviderConfig::Openai { api_key, api_keys, optional, .. } = settings else {
+        return Ok(Some(Vec::new()));
+    };
+    // Where callers bring their own keys, ours are not even read: none of them can spend them.
+    if config.auth.mode == AuthMode::Forward {
+        return Ok(Some(Vec::new()));
+    }
+    let places: Vec<&SecretRef> = api_key.iter().chain(api_keys).collect();
+    let mut keys = Vec::new();
+    for place in &places {
+        keys.extend(resolve(name, place)?);
+    }
+    let Some(missing) = places.first().filter(|_| keys.is_empty()) else { return Ok(Some(keys)) };
+    if *optional {
+        tracing::info!(provider = name, key = %missing, "provider left out: its key is not set");
+        return Ok(None);
+    }
+    Err(UpstreamConfigError::NoKey { provider: name.to_owned(), place: (*missing).clone() })
 }
 
 fn resolve(name: &str, place: &SecretRef) -> Result<Option<Secret>, UpstreamConfigError> {

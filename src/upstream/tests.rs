@@ -5,8 +5,10 @@ use bytes::Bytes;
 use futures_util::StreamExt;
 
 use super::*;
+use crate::chat::ChatRequest;
 use crate::chat::Question;
 use crate::chat::json::Json;
+use crate::config::Secret;
 
 /// Notes what it was asked, and answers with nothing in particular.
 struct Fake {
@@ -75,19 +77,35 @@ fn config(overlay: &str) -> Config {
     Config::from_toml(overlay).unwrap()
 }
 
+fn try_new(overlay: &str) -> Result<Upstream, UpstreamConfigError> {
+    Upstream::try_new(&config(overlay), Clock::system(), Arc::new(Switches::in_memory()))
+}
+
+fn with_providers(overlay: &str, providers: &[Arc<dyn Provider>]) -> Upstream {
+    Upstream::with_providers(&config(overlay), Clock::system(), Arc::new(Switches::in_memory()), providers)
+}
+
+fn ask(request: &ChatRequest) -> Ask<'_> {
+    Ask::new(request, Instant::now() + std::time::Duration::from_mins(1))
+}
+
 #[tokio::test]
 async fn the_first_target_that_is_there_serves() {
     let (one, two) = (Fake::new("one"), Fake::new("two"));
-    let upstream = Upstream::with_providers(&config(CONFIG), &[two.clone(), one.clone()]);
+    let upstream = with_providers(CONFIG, &[two.clone(), one.clone()]);
     let key = Secret::new("sk-caller");
-    let served = upstream.send(&request("mapped"), Some(&key)).await.unwrap().served;
-    assert_eq!(served, Served { provider: "one".into(), model: "big-1".into(), attempts: 1 });
+    let served =
+        upstream.send(Ask { credential: Some(&key), ..ask(&request("mapped")) }).await.unwrap().served;
+    assert_eq!(
+        served,
+        Served { provider: "one".into(), model: "big-1".into(), attempts: 1, is_fallback: false }
+    );
     assert_eq!(one.asked(), [("big-1".to_owned(), Some("sk-caller".to_owned()))]);
 
     let only_two: [Arc<dyn Provider>; 1] = [two.clone()];
-    let upstream = Upstream::with_providers(&config(CONFIG), &only_two);
+    let upstream = with_providers(CONFIG, &only_two);
     for model in ["mapped", "plain", "any-other"] {
-        let served = upstream.send(&request(model), None).await.unwrap().served;
+        let served = upstream.send(ask(&request(model))).await.unwrap().served;
         assert_eq!((&*served.provider, &*served.model), ("two", model));
         assert_eq!(two.asked(), [(model.to_owned(), None)]);
     }
@@ -95,19 +113,19 @@ async fn the_first_target_that_is_there_serves() {
 
 #[tokio::test]
 async fn an_unknown_model_is_named() {
-    let upstream = Upstream::with_providers(&config(CONFIG), &[Fake::new("two")]);
+    let upstream = with_providers(CONFIG, &[Fake::new("two")]);
     // It has a route of its own, so the one for any name does not stand in.
-    let error = upstream.send(&request("default"), None).await.err().unwrap();
+    let error = upstream.send(ask(&request("default"))).await.err().unwrap();
     assert_eq!(error.to_string(), "no provider serves the model \"default\"");
     assert_eq!(error.label(), "unknown_model");
-    let nobody = Upstream::with_providers(&config(CONFIG), &[]);
-    let error = nobody.send(&request("any-other"), None).await.err().unwrap();
+    let nobody = with_providers(CONFIG, &[]);
+    let error = nobody.send(ask(&request("any-other"))).await.err().unwrap();
     assert!(matches!(error, UpstreamError::UnknownModel { model } if model == "any-other"));
 }
 
 #[test]
 fn models_and_namespaces() {
-    let upstream = Upstream::with_providers(&config(CONFIG), &[Fake::new("two")]);
+    let upstream = with_providers(CONFIG, &[Fake::new("two")]);
     assert_eq!(upstream.models().collect::<Vec<_>>(), ["mapped", "plain"]);
     assert_eq!(upstream.namespace_of("mapped"), Some("hr"));
     assert_eq!(upstream.namespace_of("plain"), None);
@@ -117,16 +135,14 @@ fn models_and_namespaces() {
 #[tokio::test]
 async fn without_a_key_the_built_in_faq_answers() {
     let config = config("[providers.openai]\napi_key = \"env:REFRAIN_TEST_NO_SUCH_VARIABLE\"");
-    let upstream = Upstream::try_new(&config, Clock::system()).unwrap();
+    let upstream = Upstream::try_new(&config, Clock::system(), Arc::new(Switches::in_memory())).unwrap();
     assert_eq!(upstream.models().collect::<Vec<_>>(), ["default"]);
-    let completion = upstream.send(&request("default"), None).await.unwrap();
+    let completion = upstream.send(ask(&request("default"))).await.unwrap();
     assert_eq!((&*completion.served.provider, &*completion.served.model), ("rules", "faq"));
     let Body::Whole(whole) = completion.body else { panic!("a stream that was not asked for") };
     assert!(whole.reply.unwrap().text.contains("semantic cache"));
     let streamed = ChatRequest { stream: true, ..request("default") };
-    let Body::Stream(pieces) = upstream.send(&streamed, None).await.unwrap().body else {
-        panic!("no stream")
-    };
+    let Body::Stream(pieces) = upstream.send(ask(&streamed)).await.unwrap().body else { panic!("no stream") };
     let last = pieces.collect::<Vec<_>>().await.pop().unwrap().unwrap();
     assert!(matches!(last, Piece::Complete(Some(_))));
 }
@@ -145,7 +161,7 @@ fn a_provider_that_cannot_be_set_up_stops_the_start_with_a_sentence() {
         ("[providers.x]\nkind = \"openai\"\nurl = \"http://a b\"", &["providers.x", "http://a b"]),
         ("[providers.x]\nkind = \"rules\"\nfile = \"/no/such.toml\"", &["providers.x", "/no/such.toml"]),
     ] {
-        let error = Upstream::try_new(&config(overlay), Clock::system()).err().unwrap().to_string();
+        let error = try_new(overlay).err().unwrap().to_string();
         for word in words {
             assert!(error.contains(word), "{overlay}\n-> {error}\nlacks {word:?}");
         }
@@ -156,14 +172,14 @@ fn a_provider_that_cannot_be_set_up_stops_the_start_with_a_sentence() {
 fn where_callers_bring_their_keys_ours_is_not_needed() {
     let overlay = "[auth]\nmode = \"forward\"\n[providers.openai]\nurl = \"http://127.0.0.1:1\"\n\
                    api_key = \"env:REFRAIN_TEST_NO_SUCH_VARIABLE\"";
-    let upstream = Upstream::try_new(&config(overlay), Clock::system()).unwrap();
-    assert_eq!(upstream.routes.find("gpt-4o").unwrap().provider.name().as_ref(), "openai");
+    let upstream = try_new(overlay).unwrap();
+    assert_eq!(upstream.route_of("gpt-4o").as_deref(), Some("openai/gpt-4o"));
 }
 
 #[test]
 fn a_client_for_https_can_be_built() {
     let overlay = "[providers.x]\nkind = \"openai\"\nurl = \"https://example.invalid/v1\"";
-    let built = Upstream::try_new(&config(overlay), Clock::system());
+    let built = try_new(overlay);
     // A machine without root certificates gets a sentence, any other a client; none a panic.
     if let Err(error) = built {
         assert!(error.to_string().contains("certificates"), "{error}");

@@ -51,7 +51,8 @@ impl Timers {
     /// not inside the stream, when another provider could still be asked.
     ///
     /// The stream that is handed on is cut by an error when the provider stalls, when `deadline`
-    /// passes, or when it ends without [`Piece::Complete`]. The stall timer runs only while
+    /// passes, or when it ends without [`Piece::Complete`]. Its first content may take `patience` at
+    /// most, for the sake of others who could still be asked. The stall timer runs only while
     /// someone waits for a piece: a caller who reads slowly is not the provider's fault.
     ///
     /// A timer that runs out drops the provider's future or stream at once, which cancels it.
@@ -59,9 +60,10 @@ impl Timers {
         &self,
         provider: &Arc<str>,
         deadline: Instant,
+        patience: Duration,
         call: impl Future<Output = Result<Body, UpstreamError>>,
     ) -> Result<Body, UpstreamError> {
-        let first = Instant::now() + self.first_content;
+        let first = Instant::now() + self.first_content.min(patience);
         let begun = timeout_at(first.min(deadline), begin(provider, call)).await;
         let timer = if first < deadline { "first_content" } else { "total" };
         let (body, begun) = begun.unwrap_or_else(|_| Err(timed_out(provider, timer)))?;

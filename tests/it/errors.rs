@@ -1,10 +1,12 @@
 //! Bad input and bad days: each a clear answer in OpenAI's form.
 
-use axum::http::{Method, StatusCode};
+use axum::http::header::RETRY_AFTER;
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use refrain::upstream::UpstreamError;
+use refrain::upstream::fault::{Refusal, classify};
 use serde_json::json;
 
-use crate::support::{TestApp, chat};
+use crate::support::{START, TestApp, chat};
 
 #[tokio::test(start_paused = true)]
 async fn bad_input_says_what_and_where() {
@@ -99,7 +101,12 @@ async fn upstream_failures_become_one_honest_error() {
         provider: "fake".into(),
         status,
         body: body.to_owned().into(),
-        retry_after: Some("7".into()),
+        fault: classify(&Refusal {
+            status,
+            headers: &HeaderMap::from_iter([(RETRY_AFTER, HeaderValue::from_static("7"))]),
+            body: body.as_bytes(),
+            now: START,
+        }),
     };
     let timed_out = UpstreamError::TimedOut { provider: "fake".into(), timer: "first_content" };
     let broken = UpstreamError::Broken { provider: "fake".into(), reason: "half".into() };

@@ -14,6 +14,7 @@ use refrain::app::App;
 use refrain::cache::embedder::{Embedder, Encoders};
 use refrain::clock::{Clock, Timestamp};
 use refrain::config::{Config, Covers};
+use refrain::switches::Switches;
 use refrain::upstream::Upstream;
 use refrain::upstream::provider::Provider;
 use serde_json::{Value, json};
@@ -28,6 +29,9 @@ pub(crate) const START: Timestamp = Timestamp(1_800_000_000_000);
 
 /// Model `m` is served by the scripted provider.
 const DEFAULT_ROUTE: &str = "[models.m]\ntargets = [{ provider = \"fake\", model = \"big\" }]\n";
+
+/// A failure is what the test scripted, once.
+const NO_RETRIES: &str = "[upstream.retry]\nbudget = 0.0\nfloor = 0\n";
 
 /// A service under test. Its drop checks that every scripted answer was asked for.
 pub(crate) struct TestApp {
@@ -52,9 +56,11 @@ impl TestApp {
 
     /// A service over a store that may hold something already.
     pub(crate) async fn over(store: Arc<MemoryStore>, overlay: &str) -> Self {
+        let unless_set = |section: &str, default| if overlay.contains(section) { "" } else { default };
         let overlay = format!(
-            "{overlay}\n[providers.fake]\nkind = \"rules\"\n{}",
-            if overlay.contains("[models.m]") { "" } else { DEFAULT_ROUTE }
+            "{overlay}\n[providers.fake]\nkind = \"rules\"\n{}{}",
+            unless_set("[models.m]", DEFAULT_ROUTE),
+            unless_set("[upstream.retry]", NO_RETRIES),
         );
         let config = Config::from_toml(&overlay).expect("the test's settings are valid");
         let provider = Arc::new(Scripted::new("fake"));
@@ -64,9 +70,12 @@ impl TestApp {
             vec![("bge-small-en-v1.5".to_owned(), as_embedder, Covers::All, 0.9)],
             1 << 20,
         );
-        let upstream = Upstream::with_providers(&config, &[Arc::clone(&provider) as Arc<dyn Provider>]);
         let clock = Clock::starting_at(START);
-        let app = App::from_parts(config, clock, Arc::new(encoders), Arc::clone(&store) as _, upstream)
+        let switches = Arc::new(Switches::in_memory());
+        let providers = [Arc::clone(&provider) as Arc<dyn Provider>];
+        let upstream = Upstream::with_providers(&config, clock, Arc::clone(&switches), &providers);
+        let store_port = Arc::clone(&store) as _;
+        let app = App::from_parts(config, clock, Arc::new(encoders), store_port, upstream, switches)
             .await
             .expect("the test's service starts");
         Self { embedder, provider, store, callers: app.callers(), operators: app.operators(), app }

@@ -27,6 +27,7 @@ use crate::chat::ChatRequest;
 use crate::clock::Clock;
 use crate::config::{self, Secret};
 use crate::dialect::openai::reply::{Stamp, parse_whole, render_whole};
+use crate::upstream::fault::{Refusal, classify};
 use crate::upstream::{Body, Piece, PieceStream, UpstreamError, Whole};
 
 /// Of a refusal's body this much is kept, in bytes.
@@ -42,7 +43,6 @@ const PING: Duration = Duration::from_secs(20);
 pub struct OpenAi {
     name: Arc<str>,
     url: String,
-    key: Option<HeaderValue>,
     client: Client,
     max_reply: u64,
     clock: Clock,
@@ -51,15 +51,9 @@ pub struct OpenAi {
 impl OpenAi {
     /// A provider at `url` (up to and without `/chat/completions`). Connects to nothing yet.
     ///
-    /// Fails with the reason when `url` is no URL, `key` cannot stand in a header, or (for
-    /// `https` only) the system has no root certificates.
-    pub fn try_new(
-        name: &str,
-        url: &str,
-        key: Option<&Secret>,
-        settings: &config::Upstream,
-        clock: Clock,
-    ) -> Result<Self, String> {
+    /// Fails with the reason when `url` is no URL, or (for `https` only) the system has no root
+    /// certificates.
+    pub fn try_new(name: &str, url: &str, settings: &config::Upstream, clock: Clock) -> Result<Self, String> {
         // Another part of the process may have installed it already: the same one.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut client = Client::builder()
@@ -77,8 +71,12 @@ impl OpenAi {
         let client = client.build().map_err(|error| reason(&error))?;
         let url = format!("{}/chat/completions", url.trim_end_matches('/'));
         reqwest::Url::parse(&url).map_err(|error| format!("{url:?}: {error}"))?;
-        let key = key.map(bearer).transpose().map_err(str::to_owned)?;
-        Ok(Self { name: name.into(), url, key, client, max_reply: settings.max_reply.as_u64(), clock })
+        Ok(Self { name: name.into(), url, client, max_reply: settings.max_reply.as_u64(), clock })
+    }
+
+    /// Whether a key can be sent at all; else why not.
+    pub fn check_key(key: &Secret) -> Result<(), &'static str> {
+        bearer(key).map(drop)
     }
 
     async fn call(
@@ -98,26 +96,27 @@ impl OpenAi {
         } else {
             headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
         }
-        let credential = credential.map(bearer).transpose().map_err(unreachable)?;
-        if let Some(bearer) = credential.or_else(|| self.key.clone()) {
-            headers.insert(AUTHORIZATION, bearer);
+        if let Some(key) = credential {
+            headers.insert(AUTHORIZATION, bearer(key).map_err(unreachable)?);
         }
         let call = self.client.post(&self.url).headers(headers).body(request.body_for(model));
         call.send().await.map_err(|error| {
             let provider = self.name.clone();
             match (error.is_connect(), error.is_timeout()) {
                 (true, true) => UpstreamError::TimedOut { provider, timer: "connect" },
-                (true, false) => unreachable(&reason(&error)),
-                (false, _) => UpstreamError::Broken { provider, reason: reason(&error).into() },
+                // Not a byte of an answer came: a connection that could not be made, or a kept one
+                // that the provider had closed meanwhile.
+                (true, false) | (false, _) => unreachable(&reason(&error)),
             }
         })
     }
 
     async fn refusal(&self, response: Response) -> UpstreamError {
         let status = response.status().as_u16();
-        let retry_after = header(&response, "retry-after").map(str::to_owned);
+        let headers = response.headers().clone();
         let body = limit::first(response.bytes_stream(), MAX_REFUSAL).await;
-        UpstreamError::Status { provider: self.name.clone(), status, body, retry_after }
+        let fault = classify(&Refusal { status, headers: &headers, body: &body, now: self.clock.now() });
+        UpstreamError::Status { provider: self.name.clone(), status, body, fault }
     }
 
     async fn whole(&self, response: Response) -> Result<Body, UpstreamError> {

@@ -65,10 +65,11 @@ fn complete(provider: &Arc<str>, assembler: Assembler) -> Result<Piece, Upstream
 
 /// The error for a body or an event that is no part of an answer.
 pub(super) fn fault_error(provider: &Arc<str>, fault: ReplyFault, body: Bytes) -> UpstreamError {
-    let provider = provider.clone();
     match fault {
-        ReplyFault::Reported => UpstreamError::Status { provider, status: 200, body, retry_after: None },
-        ReplyFault::Malformed(reason) => UpstreamError::Broken { provider, reason: reason.into() },
+        ReplyFault::Reported => UpstreamError::inside_success(provider, body),
+        ReplyFault::Malformed(reason) => {
+            UpstreamError::Broken { provider: provider.clone(), reason: reason.into() }
+        }
     }
 }
 

@@ -60,7 +60,7 @@ impl Script {
 }
 
 async fn watch(call: impl Future<Output = Result<Body, UpstreamError>>) -> Result<Body, UpstreamError> {
-    TIMERS.watch(&"fake".into(), TIMERS.deadline(), call).await
+    TIMERS.watch(&"fake".into(), TIMERS.deadline(), FOREVER, call).await
 }
 
 fn event(kind: EventKind) -> Piece {
@@ -193,7 +193,7 @@ async fn the_total_ends_even_a_lively_stream() {
 async fn the_deadline_comes_before_the_first_content() {
     let deadline = Instant::now() + Duration::from_secs(2);
     let call = std::future::pending();
-    let error = TIMERS.watch(&"fake".into(), deadline, call).await.err();
+    let error = TIMERS.watch(&"fake".into(), deadline, FOREVER, call).await.err();
     assert_timer(error, "total");
     assert_eq!(Instant::now(), deadline);
 }

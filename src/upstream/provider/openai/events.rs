@@ -24,12 +24,9 @@ pub(super) fn events(
 fn data(provider: &Arc<str>, event: Result<Sse, Error>) -> Result<Option<Bytes>, UpstreamError> {
     let broken = |reason: String| UpstreamError::Broken { provider: provider.clone(), reason: reason.into() };
     match event {
-        Ok(Sse { event: Some(name), data, .. }) if name == "error" => Err(UpstreamError::Status {
-            provider: provider.clone(),
-            status: 200,
-            body: data.unwrap_or_default().into(),
-            retry_after: None,
-        }),
+        Ok(Sse { event: Some(name), data, .. }) if name == "error" => {
+            Err(UpstreamError::inside_success(provider, data.unwrap_or_default().into()))
+        }
         Ok(Sse { data, .. }) => Ok(data.filter(|data| !data.is_empty()).map(Bytes::from)),
         Err(Error::Body(error)) => Err(match error.downcast::<UpstreamError>() {
             Ok(error) => *error,
@@ -108,6 +105,6 @@ mod tests {
         let events = read(vec![Ok("data: 1\n\nda".into()), Err(limit)]).await;
         assert_eq!(events, [Ok("1".into()), Err("p sent more than 5 bytes".to_owned())]);
         let named = read(vec![Ok("event: error\ndata: {\"message\":\"overloaded\"}\n\n".into())]).await;
-        assert_eq!(named, [Err("p answered 200".to_owned())]);
+        assert_eq!(named, [Err("p answered 200 (capacity)".to_owned())]);
     }
 }
