@@ -47,6 +47,9 @@ use flight::{FlightKey, Flights, Notes};
 use keep::Ticket;
 pub use namespace::{Namespace, Namespaces};
 
+/// With less time left than this no new flight is begun for one that was too late.
+const WORTHWHILE: Duration = Duration::from_secs(1);
+
 /// How long the store may take to count itself for the statistics, which are wanted most when it
 /// is slow.
 const COUNTING: Duration = Duration::from_secs(1);
@@ -214,15 +217,21 @@ impl Gateway {
             Route::Cache | Route::Refresh => (None, None),
             Route::Bypass(reason) => (None, Some(reason)),
         };
-        if let Some(flight) = flight {
-            let (follower, pilot) = self.flights.join(flight);
+        while let Some(flight) = &flight {
+            let (follower, pilot) = self.flights.join(flight.clone());
             let coalesced = pilot.is_none();
             if let Some(pilot) = pilot {
                 let ticket = self.ticket(key, scope.clone());
                 self.tasks.spawn(Arc::clone(self).fly(Arc::clone(&call), ticket, route, pilot));
             }
-            if let Some(answer) = follow(follower, key, bypass, coalesced, &call).await? {
-                return Ok(answer);
+            match follow(follower, key, bypass, coalesced, &call).await {
+                Ok(Some(answer)) => return Ok(answer),
+                Ok(None) => break,
+                // Whoever led it had less time than there is left here: one of those who followed leads
+                // the next one.
+                Err(GatewayError::Upstream(UpstreamError::DeadlineExceeded))
+                    if coalesced && Instant::now() + WORTHWHILE < call.deadline => {}
+                Err(error) => return Err(error),
             }
         }
         let (follower, pilot) = Flights::alone();

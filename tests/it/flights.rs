@@ -192,3 +192,23 @@ async fn a_failed_call_fails_all_who_follow_it_and_the_next_one_asks_again() {
     app.provider.answer("back");
     assert_eq!(app.ask("q").await.text(), "back");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_follower_with_more_time_outlives_a_leader_with_less() {
+    let app = TestApp::start().await;
+    let _never = app.provider.hold();
+    let second = app.provider.hold();
+    let answering = async {
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        second.send(Ok(reply("late"))).unwrap();
+    };
+    let body = chat("q");
+    let (leader, follower, ()) = tokio::join!(
+        app.post(&body, &[("x-refrain-deadline", "2s")]),
+        app.post(&body, &[("x-refrain-deadline", "1m")]),
+        answering
+    );
+    assert_eq!(leader.status, 504);
+    assert_eq!(follower.text(), "late");
+    assert_eq!(app.provider.calls().len(), 2);
+}
