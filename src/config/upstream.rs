@@ -125,6 +125,18 @@ pub enum Provider {
     },
 }
 
+impl Provider {
+    /// Where its keys are found, in the order in which they are numbered; nowhere for one that needs
+    /// none.
+    pub fn key_places(&self) -> impl Iterator<Item = &SecretRef> {
+        let places = match self {
+            Self::Openai { api_key, api_keys, .. } => Some(api_key.iter().chain(api_keys)),
+            Self::Rules { .. } => None,
+        };
+        places.into_iter().flatten()
+    }
+}
+
 section!(
     /// A model by the name that callers use.
     Model {

@@ -1,6 +1,11 @@
 //! Rules that span several settings. Each fault is one line that says what to do.
 
+mod upstream;
+
 use super::{AuthMode, Config, ConfigError, Provider};
+
+/// Related answers in one list at most: it is a caller's screen, and each is a stored answer in full.
+const MOST_RELATED: usize = 20;
 
 impl Config {
     pub(super) fn validate(&self) -> Result<(), ConfigError> {
@@ -9,6 +14,7 @@ impl Config {
         self.validate_store(&mut faults);
         self.validate_encoders(&mut faults);
         self.validate_routes(&mut faults);
+        self.validate_upstream(&mut faults);
         self.validate_namespaces(&mut faults);
         if faults.is_empty() { Ok(()) } else { Err(ConfigError(faults)) }
     }
@@ -125,6 +131,16 @@ impl Config {
     }
 
     fn validate_namespaces(&self, faults: &mut Vec<String>) {
+        for (name, own) in &self.namespaces {
+            if let Some(related) = &own.related
+                && related.limit > MOST_RELATED
+            {
+                faults.push(format!(
+                    "namespaces.{name}.related.limit = {}: 0 (off) to {MOST_RELATED} is allowed",
+                    related.limit
+                ));
+            }
+        }
         for name in self.namespaces.keys() {
             let Some(namespace) = self.namespace(name) else {
                 faults.push(
@@ -165,6 +181,17 @@ fn names<'a>(keys: impl Iterator<Item = &'a String>) -> String {
 mod tests {
     use super::*;
 
+    /// That each overlay is refused with these words.
+    #[track_caller]
+    pub(super) fn assert_faults(faults: &[(&str, &[&str])]) {
+        for (overlay, words) in faults {
+            let message = Config::from_toml(overlay).expect_err(overlay).to_string();
+            for word in *words {
+                assert!(message.contains(word), "{overlay}\n-> {message}\nlacks {word:?}");
+            }
+        }
+    }
+
     #[test]
     fn the_defaults_are_valid() {
         let config = Config::from_toml("").unwrap();
@@ -173,8 +200,8 @@ mod tests {
 
     #[test]
     fn a_wrong_value_names_key_value_and_what_is_allowed() {
-        for (overlay, words) in [
-            ("[server]\nlisten = \"nowhere\"", &["server.listen", "nowhere"][..]),
+        assert_faults(&[
+            ("[server]\nlisten = \"nowhere\"", &["server.listen", "nowhere"]),
             ("[server]\nlistne = \"127.0.0.1:1\"", &["listne", "listen"]),
             ("[auth]\nmode = \"closed\"", &["auth.mode", "closed", "open", "keys", "forward"]),
             ("[admin]\nlisten = \"0.0.0.0:1\"", &["admin.listen", "0.0.0.0:1", "admin.token"]),
@@ -203,12 +230,12 @@ mod tests {
                 "[namespaces.hr]\nscope = { ignore = [\"messages\"] }",
                 &["namespaces.hr.scope.ignore", "history"],
             ),
-        ] {
-            let message = Config::from_toml(overlay).unwrap_err().to_string();
-            for word in words {
-                assert!(message.contains(word), "{overlay}\n-> {message}\nlacks {word:?}");
-            }
-        }
+            (
+                "[namespaces.hr]\nrelated = { limit = 21, min_similarity = 0.7, text = \"\" }",
+                &["namespaces.hr.related.limit = 21", "0 (off) to 20"],
+            ),
+            ("[namespaces.default]\nrelated = { limit = 50 }", &["namespaces.default.related.limit = 50"]),
+        ]);
     }
 
     #[test]

@@ -74,14 +74,14 @@ fn keys(
     name: &str,
     settings: &ProviderConfig,
 ) -> Result<Option<Vec<Secret>>, UpstreamConfigError> {
-    let ProviderConfig::Openai { api_key, api_keys, optional, .. } = settings else {
+    let ProviderConfig::Openai { optional, .. } = settings else {
         return Ok(Some(Vec::new()));
     };
     // Where callers bring their own keys, ours are not even read: none of them can spend them.
     if config.auth.mode == AuthMode::Forward {
         return Ok(Some(Vec::new()));
     }
-    let places: Vec<&SecretRef> = api_key.iter().chain(api_keys).collect();
+    let places: Vec<&SecretRef> = settings.key_places().collect();
     let mut keys = Vec::new();
     for place in &places {
         keys.extend(resolve(name, place)?);
