@@ -26,6 +26,7 @@ pub mod limit;
 mod plan;
 mod policy;
 mod preferences;
+mod probe;
 pub mod provider;
 mod race;
 mod report;
@@ -61,6 +62,7 @@ pub use error::UpstreamError;
 pub use limit::Priority;
 pub use plan::{Funnel, FunnelStep};
 pub use preferences::{InvalidPreference, Preferences, Sort};
+pub use probe::{Probe, Trial};
 pub use report::{NoSuchTarget, ProvidersReport};
 pub use setup::UpstreamConfigError;
 

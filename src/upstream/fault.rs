@@ -19,7 +19,7 @@ mod words;
 
 use std::time::Duration;
 
-pub use body::holds_error;
+pub use body::{holds_error, message};
 pub use fingerprint::Fingerprint;
 pub use refusal::{Refusal, classify};
 

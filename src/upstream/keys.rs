@@ -97,6 +97,11 @@ impl<K> KeyPool<K> {
         next
     }
 
+    /// The keys themselves, in their order, for who asks without a policy.
+    pub fn all(&self) -> &[K] {
+        &self.0.keys
+    }
+
     /// How each key stands, in the order of the config; empty for a pool of no keys.
     pub fn states(&self, now: Instant) -> Vec<KeyState> {
         let state = self.0.state();

@@ -83,6 +83,16 @@ impl Routes {
         })
     }
 
+    /// Every choice of every route, with the model's name at its provider; `None` where that is
+    /// whatever callers say.
+    pub(super) fn choices(&self) -> impl Iterator<Item = (&Choice, Option<Arc<str>>)> {
+        self.0.iter().flat_map(|(name, route)| {
+            let own = (name != ANY).then(|| Arc::from(name.as_str()));
+            let choices = route.choices.iter().chain(&route.last_resort);
+            choices.map(move |choice| (choice, choice.model.clone().or_else(|| own.clone())))
+        })
+    }
+
     /// The namespace set for the model.
     pub(super) fn namespace_of(&self, model: &str) -> Option<&str> {
         self.of(model)?.namespace.as_deref()

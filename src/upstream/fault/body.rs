@@ -45,6 +45,13 @@ pub fn holds_error(body: &[u8]) -> bool {
     object(&root).is_some_and(|root| !matches!(located(root), Place::Nowhere))
 }
 
+/// The text for people in an error's body, as the provider wrote it; `None` when there is none, or
+/// only a page of whatever stands in between.
+pub fn message(body: &[u8]) -> Option<String> {
+    let error = ErrorBody::read(&HeaderMap::new(), body);
+    Some(error.message).filter(|message| !error.is_page && !message.trim().is_empty())
+}
+
 impl ErrorBody {
     /// Reads any bytes; what is not understood is a message.
     pub(super) fn read(headers: &HeaderMap, body: &[u8]) -> Self {
