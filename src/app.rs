@@ -307,7 +307,11 @@ pub async fn check_store(config: &Config) -> Result<String, String> {
 
 /// For `refrain check`: resolves providers, keys and routes; calls nobody.
 pub fn check_providers(config: &Config) -> Result<String, String> {
-    let switches = Arc::new(Switches::in_memory());
-    let upstream = Upstream::try_new(config, Clock::system(), switches).map_err(|error| error.to_string())?;
+    let upstream = providers(config).map_err(|error| error.to_string())?;
     Ok(upstream.routes().join("\n"))
+}
+
+/// For `refrain check`: the providers as the service would have them, with nothing switched off.
+pub fn providers(config: &Config) -> Result<Upstream, UpstreamConfigError> {
+    Upstream::try_new(config, Clock::system(), Arc::new(Switches::in_memory()))
 }

@@ -26,6 +26,7 @@ const EXAMPLES: &str = "Examples:
   refrain serve                                    start with the defaults
   refrain serve --config refrain.toml              start with settings of your own
   refrain check --config refrain.toml              say what is wrong before you start
+  refrain check --providers                        ask each provider once: who answers, how fast
   refrain stats --since 1h                         what the cache did in the last hour
   refrain evict --namespace hr --dry-run           how many answers would go
   refrain explain \"how do I reset my password?\"    hit or miss, and why";
@@ -35,7 +36,7 @@ enum Command {
     /// Start the service.
     Serve(ConfigFile),
     /// Check config, models, store and providers: a line each.
-    Check(ConfigFile),
+    Check(check::CheckArgs),
     /// Show what the cache did.
     Stats(admin::StatsArgs),
     /// Take answers back.
@@ -72,7 +73,7 @@ pub fn run() -> ExitCode {
     let result = runtime.block_on(async {
         match cli.command {
             Command::Serve(file) => serve::serve(&file).await,
-            Command::Check(file) => check::check(&file).await,
+            Command::Check(args) => check::check(&args).await,
             Command::Stats(args) => admin::stats(&args).await,
             Command::Evict(args) => admin::evict(args).await,
             Command::Explain(args) => admin::explain(args).await,

@@ -73,6 +73,34 @@ def test_check_finds_nothing_wrong(tmp_path):
         assert any(part in line for line in lines), part
 
 
+def test_check_calls_each_provider_once(tmp_path, desk, upstream):
+    key = tmp_path / "key"
+    key.write_text(desk.key)
+    file = settings_file(tmp_path, upstream.settings(api_key=f"file:{key}"))
+    said = command("check", "--providers", "--config", file)
+    assert said.returncode == 0, said.stdout + said.stderr
+    lines = said.stdout.splitlines()
+    assert any(line.startswith(f"ok    fake/fake-large, key 1 (file:{key}): answers after ") for line in lines), lines
+    assert any(line.startswith("skip  openai: left out, because no key is set: key 1 (env:OPENAI_API_KEY)") for line in lines), lines
+    assert len(desk.calls) == 1
+
+    desk.respond = lambda exchange: exchange.refuse(401, f"Incorrect API key: {desk.key}")
+    said = fails(command("check", "--providers", "--config", file), "WRONG fake/fake-large", "key 1 is not accepted")
+    assert "Incorrect API key: [key]" in said and desk.key not in said
+
+
+def test_check_of_a_provider_that_is_not_there(tmp_path, upstream):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        url = "http://127.0.0.1:{}/v1".format(server.getsockname()[1])
+    file = settings_file(tmp_path, upstream.settings(url=url))
+    fails(command("check", "--providers", "--config", file), "WRONG fake/fake-large: no connection: refused: is it running?")
+
+
+@pytest.mark.parametrize("example", sorted((ROOT / "config" / "examples").glob("*.toml")), ids=lambda file: file.stem)
+def test_examples_say_which_key_is_missing(example):
+    fails(command("check", "--providers", "--config", str(example)), f"ok    config: {example}", "there is no key")
+
+
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
