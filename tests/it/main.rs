@@ -8,6 +8,7 @@ mod support;
 mod admin;
 mod embedder;
 mod errors;
+mod examples;
 mod flights;
 mod freshness;
 mod hits;
