@@ -5,10 +5,14 @@
 //! breakers and backoff alike, and keeps a stepping system clock from expiring a whole cache.
 //! The cost: a correction of the wall clock after the start is not seen until the next start.
 
+mod rfc3339;
+
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
+
+pub use rfc3339::InvalidTime;
 
 /// A point in wall time, in milliseconds since the Unix epoch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

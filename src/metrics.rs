@@ -144,9 +144,9 @@ impl Metrics {
         let steps = [("embed", &latencies.embed), ("search", &latencies.search)];
         let latency = latencies.by_source().chain(steps);
         Stats {
-            started_at: stats::rfc3339(self.started_at),
-            now: stats::rfc3339(now),
-            since: stats::rfc3339(begin),
+            started_at: self.started_at.to_rfc3339(),
+            now: now.to_rfc3339(),
+            since: begin.to_rfc3339(),
             window_seconds: now.since(begin).as_secs(),
             totals: Summary::of(&totals),
             namespaces,

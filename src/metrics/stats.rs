@@ -1,13 +1,11 @@
 //! The statistics as `GET /stats` gives them: plain data, made from the counts.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
 use super::counts::Counts;
 use super::latency::{Quantiles, seconds};
-use crate::clock::Timestamp;
 
 /// What happened in a window, or since the start, and how things stand.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -196,9 +194,4 @@ fn rate(part: u64, whole: u64) -> Option<f64> {
 #[expect(clippy::cast_precision_loss, reason = "exact up to nine million dollars")]
 pub(super) fn dollars(nanodollars: u64) -> f64 {
     nanodollars as f64 / 1e9
-}
-
-/// The time in RFC 3339, to the second.
-pub(super) fn rfc3339(time: Timestamp) -> String {
-    humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_secs(time.as_secs())).to_string()
 }
