@@ -200,27 +200,41 @@ impl Switches {
         self.read().switched(subject, now).unwrap_or_else(|| subject.on_by_default())
     }
 
-    /// Sets a switch, replaces the one on the same target, or takes it away; taking away what is not
-    /// switched is a change too, since someone wanted to be sure. In force before the disk is asked;
-    /// then blocks on the disk, so it is not for a thread of the runtime.
+    /// [`set`](Self::set) and then [`keep`](Self::keep). Blocks on the disk, so it is not for a thread
+    /// of the runtime.
     pub fn flip(&self, flip: Flip, now: Timestamp) -> Result<Kept, InvalidFlip> {
+        let change = self.set(flip, now)?;
+        Ok(self.keep(&change))
+    }
+
+    /// Sets a switch, replaces the one on the same target, or takes it away; taking away what is not
+    /// switched is a change too, since someone wanted to be sure. In force, in memory, once this
+    /// returns; waits for no disk.
+    pub fn set(&self, flip: Flip, now: Timestamp) -> Result<Change, InvalidFlip> {
         check_words(&flip.by, &flip.reason)?;
         if flip.until.is_some_and(|until| until <= now || flip.on.is_none()) {
             return Err(InvalidFlip::Until);
         }
         let change = self.apply(flip, now)?;
-        let mut journal = self.journal.lock().unwrap_or_else(PoisonError::into_inner);
-        let written = journal.append(&change, || self.read().all());
-        drop(journal);
-        let Change { number, target, on, by, reason, .. } = change;
+        let Change { number, target, on, by, reason, .. } = &change;
         tracing::info!(number, switch = %target, on, by, reason, "switched");
-        Ok(match written {
+        Ok(change)
+    }
+
+    /// Writes a change that is in force to the file, so that it survives a restart. Blocks on the
+    /// disk, for as long as that takes.
+    pub fn keep(&self, change: &Change) -> Kept {
+        let mut journal = self.journal.lock().unwrap_or_else(PoisonError::into_inner);
+        let written = journal.append(change, || self.read().all());
+        drop(journal);
+        let Change { number, target, .. } = change;
+        match written {
             Ok(()) => Kept::OnDisk,
             Err(error) => {
                 tracing::warn!(%error, number, switch = %target, "a switch is in force but not on disk");
                 Kept::InMemory { error: error.to_string() }
             }
-        })
+        }
     }
 
     fn apply(&self, flip: Flip, now: Timestamp) -> Result<Change, InvalidFlip> {
