@@ -23,7 +23,7 @@ use crate::server::auth::{AdminAuth, AdminAuthError, Auth, AuthConfigError};
 use crate::server::body::BodyLimits;
 use crate::server::error::Credential;
 use crate::server::listener::{Limits, LimitsError, Listener};
-use crate::server::{Context, Deadlines, callers, operators};
+use crate::server::{Context, Deadlines, Names, callers, operators};
 use crate::switches::{Switches, UnreadableSwitches};
 use crate::upstream::{Upstream, UpstreamConfigError};
 
@@ -142,6 +142,7 @@ impl App {
             admin: AdminAuth::try_new(&config.admin)?,
             metrics,
             switches,
+            names: Names::new(&config),
             deadlines: Deadlines { default: config.upstream.deadline, max: config.upstream.max_deadline },
             encoders,
             store,

@@ -8,17 +8,19 @@ pub mod listener;
 pub mod request_id;
 
 mod admin;
+mod breakers;
 mod chat;
 mod directives;
 mod health;
 mod stats;
+mod switches;
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use axum::Router;
 use axum::middleware::{from_fn, from_fn_with_state};
-use axum::routing::{get, post};
+use axum::routing::{delete, get, post};
 use tower_http::catch_panic::CatchPanicLayer;
 
 use crate::cache::embedder::Encoders;
@@ -33,6 +35,7 @@ use error::Credential;
 use listener::Connections;
 
 pub use admin::EvictRequest;
+pub use switches::{FlipRequest, Names};
 
 /// What the handlers work with.
 pub struct Context {
@@ -46,6 +49,8 @@ pub struct Context {
     pub metrics: Arc<Metrics>,
     /// What an operator has switched.
     pub switches: Arc<Switches>,
+    /// What there is to switch.
+    pub names: Names,
     /// How long callers wait.
     pub deadlines: Deadlines,
     /// For `/readyz`.
@@ -89,11 +94,16 @@ pub fn callers(context: &Arc<Context>) -> Router {
 pub fn operators(context: &Arc<Context>) -> Router {
     let guarded = Router::new()
         .route("/stats", get(stats::stats))
+        .route("/stats/providers", get(stats::providers))
         .route("/metrics", get(stats::scrape))
         .route("/admin/evict", post(admin::evict))
         .route("/admin/entries", get(admin::entries))
         .route("/admin/entries/{id}", get(admin::entry).delete(admin::remove))
         .route("/admin/explain", post(admin::explain))
+        .route("/admin/switches", get(switches::list).post(switches::set))
+        // A model's name may have slashes.
+        .route("/admin/switches/{*target}", delete(switches::clear))
+        .route("/admin/breakers", post(breakers::control))
         .route_layer(from_fn_with_state(Arc::clone(context), admin::guard));
     let open = Router::new().route("/healthz", get(health::process)).route("/readyz", get(health::ready));
     layered(guarded.merge(open), context)

@@ -63,7 +63,7 @@ pub use limit::Priority;
 pub use plan::{Funnel, FunnelStep};
 pub use preferences::{InvalidPreference, Preferences, Sort};
 pub use probe::{Probe, Trial};
-pub use report::{NoSuchTarget, ProvidersReport};
+pub use report::{BreakerReport, KeyReport, NoSuchTarget, ProviderReport, ProvidersReport, TargetReport};
 pub use setup::UpstreamConfigError;
 
 /// The providers, who serves which model, and the policies of the calls to them.

@@ -11,6 +11,7 @@ use serde::Deserialize;
 use super::Context;
 use super::error::ApiError;
 use crate::metrics::{self, Levels, Since, Stats};
+use crate::upstream::ProvidersReport;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -29,10 +30,17 @@ pub(super) async fn stats(
     Ok(Json(context.metrics.snapshot(since, levels)))
 }
 
-/// `GET /metrics`
+/// `GET /stats/providers`
+pub(super) async fn providers(State(context): State<Arc<Context>>) -> Json<ProvidersReport> {
+    Json(context.gateway.upstream().report())
+}
+
+/// `GET /metrics`: what the requests came to, and then what was measured of each target. The text
+/// format has no mark at its end, and no name is in both, so one may follow the other.
 pub(super) async fn scrape(State(context): State<Arc<Context>>) -> Response {
     let levels = levels(&context).await;
-    ([(CONTENT_TYPE, metrics::CONTENT_TYPE)], context.metrics.encode(levels)).into_response()
+    let page = context.metrics.encode(levels) + &context.gateway.upstream().exposition();
+    ([(CONTENT_TYPE, metrics::CONTENT_TYPE)], page).into_response()
 }
 
 async fn levels(context: &Context) -> Levels {

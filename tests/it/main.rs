@@ -12,4 +12,5 @@ mod examples;
 mod flights;
 mod freshness;
 mod hits;
+mod operators;
 mod store;

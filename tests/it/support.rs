@@ -56,6 +56,15 @@ impl TestApp {
 
     /// A service over a store that may hold something already.
     pub(crate) async fn over(store: Arc<MemoryStore>, overlay: &str) -> Self {
+        Self::made(store, Switches::in_memory(), overlay).await
+    }
+
+    /// A service whose operator has switched something, or will.
+    pub(crate) async fn switched(switches: Switches, overlay: &str) -> Self {
+        Self::made(Arc::new(MemoryStore::default()), switches, overlay).await
+    }
+
+    async fn made(store: Arc<MemoryStore>, switches: Switches, overlay: &str) -> Self {
         let unless_set = |section: &str, default| if overlay.contains(section) { "" } else { default };
         let overlay = format!(
             "{overlay}\n[providers.fake]\nkind = \"rules\"\n{}{}",
@@ -71,7 +80,7 @@ impl TestApp {
             1 << 20,
         );
         let clock = Clock::starting_at(START);
-        let switches = Arc::new(Switches::in_memory());
+        let switches = Arc::new(switches);
         let providers = [Arc::clone(&provider) as Arc<dyn Provider>];
         let upstream = Upstream::with_providers(&config, clock, Arc::clone(&switches), &providers);
         let store_port = Arc::clone(&store) as _;
@@ -105,8 +114,18 @@ impl TestApp {
 
     /// Sends JSON to the operators' side.
     pub(crate) async fn operate(&self, method: Method, path: &str, body: &Value) -> Reply {
-        let host = [("host", "localhost")];
-        call(&self.operators, method, path, &host, Body::from(body.to_string())).await
+        self.operate_with(method, path, &[("host", "localhost")], body).await
+    }
+
+    /// The same with other headers.
+    pub(crate) async fn operate_with(
+        &self,
+        method: Method,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &Value,
+    ) -> Reply {
+        call(&self.operators, method, path, headers, Body::from(body.to_string())).await
     }
 
     /// The totals of `/stats`.
