@@ -29,7 +29,9 @@ const EXAMPLES: &str = "Examples:
   refrain check --providers                        ask each provider once: who answers, how fast
   refrain stats --since 1h                         what the cache did in the last hour
   refrain evict --namespace hr --dry-run           how many answers would go
-  refrain explain \"how do I reset my password?\"    hit or miss, and why";
+  refrain explain \"how do I reset my password?\"    hit or miss, and why
+  refrain stats --providers                        who is ill, who is full, what is switched
+  refrain switch off provider:openai --reason \"answers nonsense\" --for 2h";
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -43,6 +45,10 @@ enum Command {
     Evict(admin::EvictArgs),
     /// Say whether a question would hit or miss, and why. Nothing is sent upstream.
     Explain(admin::ExplainArgs),
+    /// Show what an operator has switched, and switch: in force at once, no restart.
+    Switch(admin::SwitchArgs),
+    /// Take hold of the breaker of a provider's model, until a restart.
+    Breaker(admin::BreakerArgs),
     /// Measure hits and wrong hits on a stream of questions.
     Eval(eval::EvalArgs),
 }
@@ -77,6 +83,8 @@ pub fn run() -> ExitCode {
             Command::Stats(args) => admin::stats(&args).await,
             Command::Evict(args) => admin::evict(args).await,
             Command::Explain(args) => admin::explain(args).await,
+            Command::Switch(args) => admin::switch(args).await,
+            Command::Breaker(args) => admin::breaker(args).await,
             Command::Eval(args) => eval::eval(args).await,
         }
     });

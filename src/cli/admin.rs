@@ -1,10 +1,17 @@
 //! The admin API from the command line: a file for each command.
 
+mod breaker;
 mod evict;
 mod explain;
+mod providers;
 mod remote;
 mod stats;
+mod switch;
+mod table;
+mod user;
 
+pub(super) use breaker::{BreakerArgs, breaker};
 pub(super) use evict::{EvictArgs, evict};
 pub(super) use explain::{ExplainArgs, explain};
 pub(super) use stats::{StatsArgs, stats};
+pub(super) use switch::{SwitchArgs, switch};

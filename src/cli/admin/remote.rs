@@ -38,6 +38,10 @@ impl Remote {
         self.send(request.body(body.to_string())).await
     }
 
+    pub(super) async fn delete(&self, path: &str) -> Result<Value, Failure> {
+        self.send(client()?.delete(self.url(path))).await
+    }
+
     fn url(&self, path: &str) -> String {
         format!("{}{path}", self.admin.trim_end_matches('/'))
     }

@@ -1,8 +1,9 @@
-//! `refrain stats`: what the cache did.
+//! `refrain stats`: what the cache did, or how the providers stand.
 
 use clap::Args;
 use serde_json::Value;
 
+use super::providers;
 use super::remote::{Remote, percent_encoded};
 use crate::cli::{Failure, say};
 
@@ -14,12 +15,18 @@ pub(in crate::cli) struct StatsArgs {
     /// Only the last 15m, 1h, … (up to 24h).
     #[arg(long)]
     since: Option<String>,
+    /// How the providers stand instead: breakers, limits, keys, errors, times and alerts.
+    #[arg(long, conflicts_with = "since")]
+    providers: bool,
     /// Print the JSON as it is.
     #[arg(long)]
     json: bool,
 }
 
 pub(in crate::cli) async fn stats(args: &StatsArgs) -> Result<(), Failure> {
+    if args.providers {
+        return providers::show(&args.remote, args.json).await;
+    }
     let path = match &args.since {
         Some(since) => format!("/stats?since={}", percent_encoded(since)),
         None => "/stats".to_owned(),
