@@ -42,13 +42,11 @@ pub use call::{Call, Directives};
 use count::count;
 pub use evict::{EvictError, Evicted, Eviction, Similar};
 pub use explain::{Explained, ExplainedCandidate};
+use fetch::last_call;
 pub use flight::EventTail;
 use flight::{FlightKey, Flights, Notes};
 use keep::Ticket;
 pub use namespace::{Namespace, Namespaces};
-
-/// With less time left than this no new flight is begun for one that was too late.
-const WORTHWHILE: Duration = Duration::from_secs(1);
 
 /// How long the store may take to count itself for the statistics, which are wanted most when it
 /// is slow.
@@ -217,24 +215,12 @@ impl Gateway {
             Route::Cache | Route::Refresh => (None, None),
             Route::Bypass(reason) => (None, Some(reason)),
         };
-        while let Some(flight) = &flight {
-            let (follower, pilot) = self.flights.join(flight.clone());
-            let coalesced = pilot.is_none();
-            if let Some(pilot) = pilot {
-                let ticket = self.ticket(key, scope.clone());
-                self.tasks.spawn(Arc::clone(self).fly(Arc::clone(&call), ticket, route, pilot));
-            }
-            match follow(follower, key, bypass, coalesced, &call).await {
-                Ok(Some(answer)) => return Ok(answer),
-                Ok(None) => break,
-                // Whoever led it had less time than there is left here: one of those who followed leads
-                // the next one.
-                Err(GatewayError::Upstream(UpstreamError::DeadlineExceeded))
-                    if coalesced && Instant::now() + WORTHWHILE < call.deadline => {}
-                Err(error) => return Err(error),
-            }
+        if let Some(flight) = flight
+            && let Some(answer) = self.share(&call, flight, route, key, &scope).await?
+        {
+            return Ok(answer);
         }
-        let (follower, pilot) = Flights::alone();
+        let (follower, pilot) = Flights::alone(call.deadline);
         let flight = Arc::clone(self).fly(Arc::clone(&call), self.ticket(key, scope), route, pilot);
         self.tasks.spawn(flight);
         follow(follower, key, bypass, false, &call).await?.ok_or_else(|| {
@@ -242,6 +228,38 @@ impl Gateway {
             let reason = "it is neither whole nor streamed as it was asked for".into();
             UpstreamError::Broken { provider: provider.into(), reason }.into()
         })
+    }
+
+    /// Follows the flight that others follow too. `None` when what it brings cannot be given in this
+    /// caller's form.
+    async fn share(
+        self: &Arc<Self>,
+        call: &Arc<Call>,
+        flight: FlightKey,
+        route: Route,
+        key: ExactKey,
+        scope: &Scope,
+    ) -> Result<Option<Answer>, GatewayError> {
+        loop {
+            let (follower, pilot) = self.flights.join(flight.clone(), call.deadline);
+            if let Some(pilot) = pilot {
+                let ticket = self.ticket(key, scope.clone());
+                self.tasks.spawn(Arc::clone(self).fly(Arc::clone(call), ticket, route, pilot));
+                return follow(follower, key, None, false, call).await;
+            }
+            // The leader's rescue is everybody's, unless it comes too late for this one.
+            let theirs = last_call(follower.deadline());
+            let until = if theirs < call.deadline { call.deadline } else { last_call(call.deadline) };
+            match timeout_at(until, follow(follower, key, None, true, call)).await {
+                // The leader had less time than this caller.
+                Ok(Err(GatewayError::Upstream(error))) if error.is_out_of_time() => {}
+                Ok(outcome) => return outcome,
+                Err(_) => {
+                    let ticket = self.ticket(key, scope.clone());
+                    return self.rescue_follower(call, &ticket, route).await.map(Some);
+                }
+            }
+        }
     }
 
     fn scope(&self, call: &Call) -> Scope {

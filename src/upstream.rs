@@ -42,11 +42,11 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use crate::clock::Clock;
-use crate::config::Config;
+use crate::config::{Config, Secret};
 use crate::switches::{Subject, Switches};
 use endpoint::Endpoint;
 use hedge::Hedge;
-use journey::Journey;
+use journey::{Admission, Journey};
 use plan::{Nobody, plan};
 use policy::Policy;
 use provider::Provider;
@@ -98,11 +98,22 @@ impl Upstream {
         switches: Arc<Switches>,
         providers: &[Arc<dyn Provider>],
     ) -> Self {
-        let endpoint = |provider: &Arc<dyn Provider>| {
+        let keyless = providers.iter().map(|provider| (Arc::clone(provider), Vec::new()));
+        Self::with_keyed_providers(config, clock, switches, keyless.collect())
+    }
+
+    /// The same, each with the keys that it is called with in turn.
+    pub fn with_keyed_providers(
+        config: &Config,
+        clock: Clock,
+        switches: Arc<Switches>,
+        providers: Vec<(Arc<dyn Provider>, Vec<Secret>)>,
+    ) -> Self {
+        let endpoint = |(provider, keys): (Arc<dyn Provider>, Vec<Secret>)| {
             let own = config.providers.get(&**provider.name());
-            Endpoint::new(Arc::clone(provider), Vec::new(), own, &config.upstream.limit)
+            Endpoint::new(provider, keys, own, &config.upstream.limit)
         };
-        Self::over(config, clock, switches, providers.iter().map(endpoint).collect())
+        Self::over(config, clock, switches, providers.into_iter().map(endpoint).collect())
     }
 
     fn over(config: &Config, clock: Clock, switches: Arc<Switches>, endpoints: Vec<Arc<Endpoint>>) -> Self {
@@ -134,12 +145,12 @@ impl Upstream {
         self.policy.retries.deposit(Instant::now());
         loop {
             let admission = journey.enter().await?;
-            let lateness = self.lateness(&ask, &admission.candidate, admission.attempt);
+            let lateness = self.lateness(&ask, &admission);
             match race(&self.timers, &ask, &mut journey, admission, lateness).await {
                 Ok(completion) => return Ok(completion),
                 Err(failures) => {
                     for (leg, error) in failures {
-                        journey.leave(leg, error, rand::random())?;
+                        journey.leave(leg, error)?;
                     }
                 }
             }
@@ -153,7 +164,7 @@ impl Upstream {
         if !self.is_on(choice, &ask.request.model) {
             return None;
         }
-        let candidates = vec![choice.candidate(&ask.request.model, &self.targets, true, Instant::now())];
+        let candidates = vec![choice.candidate(&ask.request.model, &self.targets, 0, true, Instant::now())];
         let mut journey = Journey::new(&self.policy, ask, candidates);
         let admission = match journey.enter().await {
             Ok(admission) => admission,
@@ -192,13 +203,14 @@ impl Upstream {
             .all(|subject| self.switches.is_on(subject, now))
     }
 
-    /// When the call is late, if it may be raced: the first one of a request that acts on nothing.
-    fn lateness(&self, ask: &Ask<'_>, first: &Candidate, attempt: u32) -> Option<Lateness<'_>> {
-        let may = attempt == 1 && ask.may_hedge && !ask.may_act();
+    /// When the call is late, if it may be raced: the first one of a request that acts on nothing,
+    /// and no probe, which would prove nothing if it lost.
+    fn lateness(&self, ask: &Ask<'_>, first: &Admission) -> Option<Lateness<'_>> {
+        let may = first.attempt == 1 && !first.permit.is_probe() && ask.may_hedge && !ask.may_act();
         let hedge = self.hedges.get(&ask.request.model).filter(|_| may)?;
         let now = Instant::now();
         hedge.deposit(now);
-        let after = hedge.after(first.target.breaker.first_content_p95(now))?;
+        let after = hedge.after(first.candidate.target.usual(ask.request.stream, now))?;
         Some(Lateness { hedge, after })
     }
 

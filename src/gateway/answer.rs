@@ -87,6 +87,17 @@ impl Answer {
         let semantic_bypass = notes.semantic_bypass;
         Self { source, key, bypass: None, semantic_bypass, stored: false, body: AnswerBody::Kept(entry) }
     }
+
+    pub(super) fn substitute(
+        key: ExactKey,
+        bypass: Option<&'static str>,
+        substitute: Substitute,
+        reply: Arc<ChatReply>,
+        notes: Notes,
+    ) -> Self {
+        let (source, body) = (Source::Substitute(substitute), AnswerBody::Reply(reply));
+        Self { source, key, bypass, semantic_bypass: notes.semantic_bypass, stored: false, body }
+    }
 }
 
 /// Waits for a flight's beginning and gives the caller what it asked for: whole or streamed.
@@ -102,10 +113,7 @@ pub(super) async fn follow(
     let (served, notes, body) = match follower.head().await? {
         Head::Kept(source, entry, notes) => return Ok(Some(Answer::kept(key, source, entry, notes))),
         Head::Substitute(substitute, reply, notes) => {
-            let source = Source::Substitute(substitute);
-            let Notes { semantic_bypass, .. } = notes;
-            let body = AnswerBody::Reply(reply);
-            return Ok(Some(Answer { source, key, bypass, semantic_bypass, stored: false, body }));
+            return Ok(Some(Answer::substitute(key, bypass, substitute, reply, notes)));
         }
         Head::Whole(served, whole, notes) if stream => match &whole.reply {
             Some(reply) => (served, notes, AnswerBody::Reply(Arc::new(reply.clone()))),

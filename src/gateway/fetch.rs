@@ -18,8 +18,14 @@ use crate::chat::{ChatReply, Question};
 use crate::metrics::Source as Counted;
 use crate::upstream::{Body, Completion, EventKind, Piece, PieceStream, Served, UpstreamError};
 
-/// Of the caller's time, this is kept for what is left to do when no provider has answered.
+/// Of the caller's time, this is kept for what is left to do when no provider has answered: a
+/// tenth at most.
 const RESCUE: Duration = Duration::from_millis(250);
+
+/// Until when a caller with this deadline waits for the providers.
+pub(super) fn last_call(deadline: Instant) -> Instant {
+    deadline - RESCUE.min(deadline.saturating_duration_since(Instant::now()) / 10)
+}
 
 impl Gateway {
     /// Flies until the answer is whole, or nobody waits for it any more.
@@ -47,9 +53,7 @@ impl Gateway {
         let begun = Instant::now();
         let failed =
             |error: &UpstreamError| self.parts.metrics.upstream_error(error.provider(), error.label());
-        // What is left after it is for the rescue.
-        let deadline = call.deadline - RESCUE.min(call.deadline.saturating_duration_since(begun) / 10);
-        let ask = self.ask(call, deadline, &failed);
+        let ask = self.ask(call, last_call(call.deadline), &failed);
         let Completion { served, body } = match self.parts.upstream.send(ask).await {
             Ok(completion) => completion,
             Err(error) => {

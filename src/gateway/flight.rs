@@ -56,6 +56,8 @@ pub(super) struct Notes {
 struct Flight {
     state: Mutex<State>,
     bell: watch::Sender<()>,
+    /// Of the caller who leads.
+    deadline: Instant,
 }
 
 #[derive(Debug, Default)]
@@ -79,13 +81,18 @@ pub(super) enum Head {
 }
 
 impl Flights {
-    /// Follows the flight with this key. The pilot is for the caller to fly when there was none.
-    pub(super) fn join(&self, key: FlightKey) -> (Follower, Option<Pilot>) {
+    /// Follows the flight with this key, if it has at least half of the caller's time. The pilot is
+    /// for the caller to fly when there was none; others join that one from now on.
+    pub(super) fn join(&self, key: FlightKey, deadline: Instant) -> (Follower, Option<Pilot>) {
         let mut flights = lock(&self.0);
-        if let Some(flight) = flights.get(&key) {
+        let half = deadline - deadline.saturating_duration_since(Instant::now()) / 2;
+        if let Some(flight) = flights.get(&key)
+            && flight.deadline >= half
+            && !flight.has_failed()
+        {
             return (Follower::of(flight), None);
         }
-        let flight = Arc::new(Flight::default());
+        let flight = Arc::new(Flight::new(deadline));
         flights.insert(key.clone(), Arc::clone(&flight));
         let follower = Follower::of(&flight);
         (follower, Some(Pilot { flight, listed: Some((self.clone(), key)) }))
@@ -98,15 +105,20 @@ impl Flights {
     }
 
     /// A flight that nobody else can join.
-    pub(super) fn alone() -> (Follower, Pilot) {
-        let flight = Arc::new(Flight::default());
+    pub(super) fn alone(deadline: Instant) -> (Follower, Pilot) {
+        let flight = Arc::new(Flight::new(deadline));
         (Follower::of(&flight), Pilot { flight, listed: None })
     }
 }
 
-impl Default for Flight {
-    fn default() -> Self {
-        Self { state: Mutex::default(), bell: watch::Sender::new(()) }
+impl Flight {
+    fn new(deadline: Instant) -> Self {
+        Self { state: Mutex::default(), bell: watch::Sender::new(()), deadline }
+    }
+
+    fn has_failed(&self) -> bool {
+        let state = lock(&self.state);
+        matches!((&state.head, &state.end), (Some(Err(_)), _) | (_, Some(Err(_))))
     }
 }
 
@@ -187,6 +199,11 @@ pub(super) struct Follower {
 impl Follower {
     fn of(flight: &Arc<Flight>) -> Self {
         Self { bell: flight.bell.subscribe(), flight: Arc::clone(flight) }
+    }
+
+    /// Until when the one who leads waits.
+    pub(super) fn deadline(&self) -> Instant {
+        self.flight.deadline
     }
 
     /// Waits for the answer's beginning.

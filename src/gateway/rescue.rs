@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use super::call::{Route, fuzzy};
 use super::flight::{Head, Notes};
 use super::keep::Ticket;
-use super::{Call, Gateway, Source, Substitute, has_usage_for};
+use super::{Answer, Call, Gateway, GatewayError, Source, Substitute, has_usage_for};
 use crate::cache::Entry;
 use crate::cache::semantic::Found;
 use crate::chat::{ChatReply, ChatRequest, Extra, Finish};
@@ -45,6 +45,23 @@ impl Gateway {
         }
         let reply = self.rules(call).await?;
         Some(Head::Substitute(Substitute::Rules, Arc::new(reply), notes))
+    }
+
+    /// The same for a caller whose time is over while the flight that it follows goes on.
+    pub(super) async fn rescue_follower(
+        &self,
+        call: &Call,
+        ticket: &Ticket,
+        route: Route,
+    ) -> Result<Answer, GatewayError> {
+        let error = UpstreamError::DeadlineExceeded;
+        match self.rescue(call, ticket, route, &error, Notes::default()).await {
+            Some(Head::Kept(source, entry, notes)) => Ok(Answer::kept(ticket.key, source, entry, notes)),
+            Some(Head::Substitute(substitute, reply, notes)) => {
+                Ok(Answer::substitute(ticket.key, None, substitute, reply, notes))
+            }
+            Some(Head::Whole(..) | Head::Streaming(..)) | None => Err(error.into()),
+        }
     }
 
     /// The stored answer to this question, past its time.

@@ -183,6 +183,12 @@ impl ApiError {
         Self::new(StatusCode::BAD_GATEWAY, SERVER, "upstream_failed", message).terminal()
     }
 
+    /// 502: the service's own credential is refused, and every one of them.
+    fn provider_credential() -> Self {
+        let message = "the provider refused the service's own credential, its operator has to act";
+        Self::new(StatusCode::BAD_GATEWAY, SERVER, "provider_credential", message).terminal()
+    }
+
     /// 503: nothing is asked of the providers now; it may work again after `retry_after`.
     pub fn unavailable(retry_after: Duration) -> Self {
         let message = "the service cannot take the request now, please try again later";
@@ -214,7 +220,10 @@ impl ApiError {
             UpstreamError::NoTarget(funnel) => Self::no_target(&funnel),
             UpstreamError::SwitchedOff { .. } => Self::unavailable(SWITCHED_OFF),
             UpstreamError::Overloaded { shed, .. } => Self::unavailable(shed.retry_after()),
-            UpstreamError::Throttled { retry_after, .. } => Self::rate_limited(Some(retry_after)),
+            UpstreamError::Throttled { class: Class::RateLimit, retry_after, .. } => {
+                Self::rate_limited(Some(retry_after))
+            }
+            UpstreamError::Throttled { .. } => Self::provider_credential(),
             UpstreamError::TimedOut { .. } | UpstreamError::DeadlineExceeded => Self::deadline(),
             UpstreamError::Status { status, body, fault, .. } => {
                 Self::from_status(status, body, fault, credential)
@@ -233,10 +242,7 @@ impl ApiError {
             (Class::Auth | Class::Quota, 400..=499) if credential == Credential::Caller => {
                 Self::provider(status, body)
             }
-            (Class::Auth | Class::Quota, _) => {
-                let message = "the provider refused the service's own credential, its operator has to act";
-                Self::new(StatusCode::BAD_GATEWAY, SERVER, "provider_credential", message).terminal()
-            }
+            (Class::Auth | Class::Quota, _) => Self::provider_credential(),
             // One that is not JSON is no word on the request: the provider's URL is wrong.
             (_, 404) if !is_json_object(&body) => Self::bad_gateway(),
             (_, 400 | 404 | 409 | 413 | 415 | 422 | 451) => Self::provider(status, body),

@@ -11,9 +11,8 @@ use super::ask::Ask;
 use super::breaker::{Outcome, Permit};
 use super::fault::Fault;
 use super::health::{Call, Finished};
-use super::journey::Admission;
+use super::journey::{Admission, Slots};
 use super::keys::{Picked, Refusal};
-use super::limit::Slot;
 use super::route::Candidate;
 use super::timers::Timers;
 use super::{Body, Completion, Piece, PieceStream, Served, UpstreamError};
@@ -29,14 +28,14 @@ const SHARE_OF_TIME: u32 = 60;
 /// breaker, the key and the limit have heard of it. The slots are held until the answer ends.
 ///
 /// Dropping the future cancels the call, which nobody is blamed for; `is_lost` says beforehand that
-/// another call was faster.
+/// another call was faster. Nor is the target blamed for a call that was cut before it was late.
 pub(super) async fn attempt(
     timers: &Timers,
     ask: &Ask<'_>,
     admission: Admission,
     is_lost: Arc<AtomicBool>,
 ) -> Result<Completion, UpstreamError> {
-    let Admission { candidate, permit, slot, tenant_slot, key, attempt, is_last, .. } = admission;
+    let Admission { candidate, permit, slots, key, attempt, is_last, .. } = admission;
     let begun = Instant::now();
     let left = ask.deadline.saturating_duration_since(begun);
     let patience = if is_last { left } else { left / 100 * SHARE_OF_TIME };
@@ -60,18 +59,20 @@ pub(super) async fn attempt(
     match answer {
         Ok(body) => {
             let is_stream = matches!(body, Body::Stream(_));
+            let (now, after) = (Instant::now(), begun.elapsed());
+            let begun_late = is_stream && candidate.target.is_late(after, is_stream, now);
             let mut call = watched.answered(is_stream);
-            slot.succeed();
+            slots.0.succeed();
             key.succeed();
-            let held =
-                Held { slots: (slot, tenant_slot), candidate: candidate.clone(), deadline: ask.deadline };
+            let held = Held { slots, candidate: candidate.clone(), deadline: ask.deadline, begun_late };
             let body = match body {
                 Body::Whole(whole) => {
+                    candidate.target.note_whole(after, now);
                     held.finish(call, whole.reply.as_ref());
                     Body::Whole(whole)
                 }
                 Body::Stream(pieces) => {
-                    call.content(Instant::now());
+                    call.content(now);
                     Body::Stream(held.until_its_end(call, pieces))
                 }
             };
@@ -79,9 +80,13 @@ pub(super) async fn attempt(
         }
         Err(error) => {
             let fault = error.fault();
-            watched.failed(fault);
-            if fault.reaction().lowers_limit {
-                slot.congested();
+            if was_cut_short(&error, timers, &candidate, ask, begun.elapsed()) {
+                drop(watched);
+            } else {
+                watched.failed(fault);
+                if fault.reaction().lowers_limit {
+                    slots.0.congested();
+                }
             }
             let rests = rest(key, fault);
             tell(&served, &error, fault, rests, begun.elapsed());
@@ -89,6 +94,22 @@ pub(super) async fn attempt(
             Err(error)
         }
     }
+}
+
+/// Whether the caller had less time than the target usually takes: no fault of the target's, and
+/// many such callers must not shut it for the others.
+fn was_cut_short(
+    error: &UpstreamError,
+    timers: &Timers,
+    candidate: &Candidate,
+    ask: &Ask<'_>,
+    after: Duration,
+) -> bool {
+    // For connecting there is a time of its own, which no caller shortens.
+    let ran_out = matches!(error, UpstreamError::TimedOut { timer, .. } if *timer != "connect");
+    ran_out
+        && !timers.allow_no_more_than(after)
+        && !candidate.target.is_late(after, ask.request.stream, Instant::now())
 }
 
 /// What the key is in for; gives how long.
@@ -174,9 +195,11 @@ impl Drop for Watched<'_> {
 
 /// What an answer under way holds.
 struct Held {
-    slots: (Slot, Option<Slot>),
+    slots: Slots,
     candidate: Candidate,
     deadline: Instant,
+    /// The first content of a stream came later than is usual.
+    begun_late: bool,
 }
 
 impl Held {
@@ -199,6 +222,12 @@ impl Held {
         drop(self.slots);
     }
 
+    /// Whether a stream that broke off is a sign of too many calls: it stalled, or both its
+    /// beginning and its end came too late. One that only ends too late may just be long.
+    fn is_crowded(&self, error: &UpstreamError) -> bool {
+        matches!(error, UpstreamError::TimedOut { timer, .. } if *timer == "stall" || self.begun_late)
+    }
+
     /// The stream, with the slots held and the call watched until it ends or is dropped.
     fn until_its_end(self, call: Call, pieces: PieceStream) -> PieceStream {
         let state = (pieces, Some((self, call)));
@@ -217,6 +246,9 @@ impl Held {
                         call.failed(error.label(), now);
                         held.candidate.target.note_failure(now);
                         held.candidate.target.health.in_time(false, now);
+                        if held.is_crowded(error) {
+                            held.slots.0.congested();
+                        }
                     }
                 }
             }

@@ -11,7 +11,7 @@
 //! one probe follow linkerd2-proxy's breaker, the doubling cool-down Envoy's outlier detection,
 //! and the probe that proves nothing Finagle's failure accrual.
 
-mod baseline;
+pub(super) mod baseline;
 mod health;
 mod machine;
 mod report;

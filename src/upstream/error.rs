@@ -38,11 +38,13 @@ pub enum UpstreamError {
         /// What became of the wait for one.
         shed: Shed,
     },
-    /// Every key rests, or the rate that is allowed is used up.
-    #[error("{provider} cannot be asked before {retry_after:?} have passed: its rate is used up")]
+    /// Every key rests or is put aside, or the rate that is allowed is used up.
+    #[error("{provider} cannot be asked before {retry_after:?} have passed ({})", .class.label())]
     Throttled {
         /// The provider's name.
         provider: Arc<str>,
+        /// Why: `rate_limit`, or what it has against the keys, `auth` or `quota`.
+        class: Class,
         /// How long until it can be asked.
         retry_after: Duration,
     },
@@ -128,14 +130,20 @@ impl UpstreamError {
             Self::NoTarget(_) => "no_target",
             Self::SwitchedOff { .. } => "switched_off",
             Self::Overloaded { shed, .. } => shed.label(),
-            Self::Throttled { .. } => "throttled",
+            Self::Throttled { class: Class::RateLimit, .. } => "throttled",
             Self::DeadlineExceeded => "deadline",
             Self::Connect { .. }
             | Self::TimedOut { .. }
             | Self::Status { .. }
+            | Self::Throttled { .. }
             | Self::Broken { .. }
             | Self::TooLarge { .. } => self.fault().class.label(),
         }
+    }
+
+    /// Whether the time was over that the request had: another with more time may fare better.
+    pub fn is_out_of_time(&self) -> bool {
+        matches!(self, Self::DeadlineExceeded | Self::TimedOut { timer: "total", .. })
     }
 
     /// What kind of failure it is, and so what may help.
@@ -148,8 +156,8 @@ impl UpstreamError {
             Self::Overloaded { shed, .. } => {
                 Fault { wait: Some(shed.retry_after()), ..Fault::of(Class::Capacity) }
             }
-            Self::Throttled { retry_after, .. } => {
-                Fault { wait: Some(*retry_after), ..Fault::of(Class::RateLimit) }
+            Self::Throttled { class, retry_after, .. } => {
+                Fault { wait: Some(*retry_after), ..Fault::of(*class) }
             }
             Self::SwitchedOff { .. } => Fault::of(Class::Capacity),
             Self::Broken { .. } | Self::TooLarge { .. } => Fault::of(Class::ServerError),

@@ -138,14 +138,20 @@ pub(super) fn plan(
         .into_iter()
         .map(|(choice, place)| {
             let is_fallback = place.rank > 0 || Some(choice.tier) != own_tier;
-            let candidate = choice.candidate(&place.asked, targets, is_fallback, now);
+            let candidate = choice.candidate(&place.asked, targets, place.rank, is_fallback, now);
             let rank = Rank::of(&candidate, &place, wishes, jitter, now);
             (rank, candidate)
         })
         .collect();
     // Stable, so that what is equal stays as written.
     ranked.sort_by(|(a, _), (b, _)| a.compare(b));
-    let mut candidates: Vec<_> = ranked.into_iter().map(|(_, candidate)| candidate).collect();
+    let mut candidates: Vec<Candidate> = Vec::with_capacity(ranked.len());
+    for (_, candidate) in ranked {
+        // Two models may lead to the same target, and a caller may name one twice.
+        if !candidates.iter().any(|other| other.is_same_as(&candidate)) {
+            candidates.push(candidate);
+        }
+    }
     if !wishes.allow_fallbacks && wishes.order.is_empty() {
         candidates.truncate(1);
     }
@@ -174,9 +180,10 @@ impl Rank {
         let choice = &candidate.choice;
         let place_in_order = wishes.order.iter().position(|name| **name == **choice.endpoint.name());
         let target = &candidate.target;
-        let latency = || target.breaker.first_content_p95(now).map_or(f64::MAX, |p95| p95.as_secs_f64());
+        // Whoever was not measured yet comes first, or it never would be.
+        let latency = || target.breaker.first_content_p95(now).map_or(0.0, |p95| p95.as_secs_f64());
         let price = || choice.price.map_or(f64::MAX, |price| price.input + price.output);
-        let throughput = || target.health.report(now).last_hour.output_tokens_per_second.unwrap_or(0.0);
+        let throughput = || target.health.report(now).last_hour.output_tokens_per_second.unwrap_or(f64::MAX);
         let measure = match (wishes.sort, place.order) {
             (Some(Sort::Latency), _) | (None, Order::Latency) => latency(),
             (Some(Sort::Price), _) | (None, Order::Price) => price(),
@@ -189,7 +196,7 @@ impl Rank {
         Self {
             wished: place_in_order.unwrap_or(usize::MAX),
             tier: (place.rank, choice.tier),
-            troubled: target.is_troubled(now),
+            troubled: target.goes_behind(now),
             reserved: choice.reserved,
             measure,
         }

@@ -22,6 +22,8 @@ pub(super) struct Policy {
     /// Of them to one target.
     pub(super) per_target: u32,
     pub(super) backoff: Backoff,
+    /// Gives numbers in 0..1.
+    pub(super) jitter: fn() -> f64,
     /// Shared by all requests.
     pub(super) retries: Budget,
 }
@@ -34,6 +36,7 @@ impl Policy {
             attempts,
             per_target,
             backoff: Backoff { base, cap, ..Backoff::default() },
+            jitter: rand::random::<f64>,
             retries: Budget::new(budget, now),
         }
     }

@@ -1,5 +1,6 @@
 //! A late call, and another one that may be faster.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -26,7 +27,7 @@ pub(super) struct Lateness<'a> {
 
 /// Makes the call, and a second one to another target if the first is late. The first content
 /// wins; the other call is cancelled at once, and what it cost so far is booked. A call that fails
-/// leaves the race to the other.
+/// leaves the race to the other, unless what it says ends the request.
 pub(super) async fn race(
     timers: &Timers,
     ask: &Ask<'_>,
@@ -34,48 +35,70 @@ pub(super) async fn race(
     admission: Admission,
     lateness: Option<Lateness<'_>>,
 ) -> Result<Completion, Failures> {
-    let (leg, first_candidate) = (admission.leg, admission.candidate.clone());
-    let first_lost = Arc::new(AtomicBool::new(false));
-    let mut first = Box::pin(attempt(timers, ask, admission, Arc::clone(&first_lost)));
-    let Some(Lateness { hedge, after }) = lateness else {
-        return first.await.map_err(|error| vec![(leg, error)]);
-    };
+    let mut first = Runner::start(timers, ask, admission);
+    let Some(Lateness { hedge, after }) = lateness else { return first.alone().await };
     tokio::select! {
-        answer = &mut first => return answer.map_err(|error| vec![(leg, error)]),
+        answer = &mut first.call => return answer.map_err(|error| vec![(first.leg, error)]),
         () = sleep(after) => {}
     }
-    let second = if hedge.try_launch(Instant::now()) { journey.enter_beside(leg) } else { None };
-    let Some(second) = second else { return first.await.map_err(|error| vec![(leg, error)]) };
-    tracing::info!(late = %first_candidate.provider(), beside = %second.candidate.provider(), "a second call races a late one");
-    let (other_leg, second_candidate) = (second.leg, second.candidate.clone());
-    let second_lost = Arc::new(AtomicBool::new(false));
-    let mut second = Box::pin(attempt(timers, ask, second, Arc::clone(&second_lost)));
-    tokio::select! {
-        answer = &mut first => match answer {
-            Ok(completion) => {
-                second_lost.store(true, Ordering::Relaxed);
-                book_loser(ask, &second_candidate);
-                second_candidate.target.health.hedge_lost(Instant::now());
-                Ok(completion)
+    let second = if hedge.try_launch(Instant::now()) { journey.enter_beside(first.leg) } else { None };
+    let Some(second) = second else { return first.alone().await };
+    let (late, beside) = (first.candidate.provider(), second.candidate.provider());
+    tracing::info!(%late, %beside, "a second call races a late one");
+    let calls = second.attempt;
+    let mut second = Runner::start(timers, ask, second);
+    let (answer, is_first) = tokio::select! {
+        answer = &mut first.call => (answer, true),
+        answer = &mut second.call => (answer, false),
+    };
+    let beside = Arc::clone(&second.candidate.target.health);
+    let (ended, other) = if is_first { (first, second) } else { (second, first) };
+    match answer {
+        Ok(mut completion) => {
+            other.lose(ask);
+            if is_first {
+                beside.hedge_lost(Instant::now());
+            } else {
+                beside.hedge_won(Instant::now());
             }
-            Err(error) => second.await.map_err(|other| vec![(leg, error), (other_leg, other)]),
-        },
-        answer = &mut second => match answer {
-            Ok(mut completion) => {
-                first_lost.store(true, Ordering::Relaxed);
-                book_loser(ask, &first_candidate);
-                second_candidate.target.health.hedge_won(Instant::now());
-                completion.served.attempts = completion.served.attempts.max(2);
-                Ok(completion)
-            }
-            Err(error) => first.await.map_err(|other| vec![(other_leg, error), (leg, other)]),
-        },
+            completion.served.attempts = calls;
+            Ok(completion)
+        }
+        Err(error) if error.fault().reaction().fails_at_once() => {
+            other.lose(ask);
+            Err(vec![(ended.leg, error)])
+        }
+        Err(error) => other.call.await.map_err(|last| vec![(ended.leg, error), (other.leg, last)]),
     }
 }
 
-/// A provider charges for the question of a call that was cancelled before its answer.
-fn book_loser(ask: &Ask<'_>, candidate: &Candidate) {
-    if let Some(price) = candidate.choice.price {
-        candidate.target.health.booked(f64::from(ask.tokens()) * price.input / 1e6, Instant::now());
+/// A call in the race.
+struct Runner<'a> {
+    leg: usize,
+    candidate: Candidate,
+    is_lost: Arc<AtomicBool>,
+    call: Pin<Box<dyn Future<Output = Result<Completion, UpstreamError>> + Send + 'a>>,
+}
+
+impl<'a> Runner<'a> {
+    fn start(timers: &'a Timers, ask: &'a Ask<'_>, admission: Admission) -> Self {
+        let (leg, candidate) = (admission.leg, admission.candidate.clone());
+        let is_lost = Arc::new(AtomicBool::new(false));
+        let call = Box::pin(attempt(timers, ask, admission, Arc::clone(&is_lost)));
+        Self { leg, candidate, is_lost, call }
+    }
+
+    async fn alone(self) -> Result<Completion, Failures> {
+        self.call.await.map_err(|error| vec![(self.leg, error)])
+    }
+
+    /// Cancels the call. A provider charges for the question of one that was cancelled before its
+    /// answer.
+    fn lose(self, ask: &Ask<'_>) {
+        self.is_lost.store(true, Ordering::Relaxed);
+        if let Some(price) = self.candidate.choice.price {
+            let cost = f64::from(ask.tokens()) * price.input / 1e6;
+            self.candidate.target.health.booked(cost, Instant::now());
+        }
     }
 }

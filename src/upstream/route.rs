@@ -52,6 +52,8 @@ pub(super) struct Candidate {
     /// The model's name at the provider.
     pub(super) model: Arc<str>,
     pub(super) choice: Choice,
+    /// Whose model it is, by its place among those that the request names.
+    pub(super) rank: usize,
     /// Not the model that was asked for, but another one to fall back to.
     pub(super) is_fallback: bool,
 }
@@ -145,12 +147,13 @@ impl Choice {
         &self,
         asked: &str,
         targets: &Targets,
+        rank: usize,
         is_fallback: bool,
         now: Instant,
     ) -> Candidate {
         let model = self.model(asked);
         let target = targets.of(&self.endpoint, &model, now);
-        Candidate { target, model, choice: self.clone(), is_fallback }
+        Candidate { target, model, choice: self.clone(), rank, is_fallback }
     }
 
     fn in_words(&self) -> String {
@@ -164,5 +167,22 @@ impl Choice {
 impl Candidate {
     pub(super) fn provider(&self) -> &Arc<str> {
         self.choice.endpoint.name()
+    }
+
+    /// Whether it serves the same model as the other one.
+    pub(super) fn is_same_model_as(&self, other: &Self) -> bool {
+        (self.rank, self.choice.tier) == (other.rank, other.choice.tier)
+    }
+
+    /// Whether it is the same as the other one, whoever named it.
+    pub(super) fn is_same_as(&self, other: &Self) -> bool {
+        self.provider() == other.provider() && self.model == other.model
+    }
+
+    /// Whether a call would be let in now, without a wait.
+    pub(super) fn is_free(&self, now: Instant) -> bool {
+        let Endpoint { limiter, keys, .. } = &*self.choice.endpoint;
+        let slots = limiter.stats(now);
+        self.target.lets_in(now) && slots.in_flight < slots.limit && keys.next_free(now).is_none()
     }
 }

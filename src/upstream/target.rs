@@ -2,12 +2,13 @@
 //! here, whatever name callers used.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::breaker::{self, Breaker, Permit, Refused};
+use super::breaker::baseline::Baseline;
+use super::breaker::{self, Breaker, Label, Permit, Refused};
 use super::endpoint::Endpoint;
 use super::health::{Board, Health, Labels};
 
@@ -15,14 +16,31 @@ use super::health::{Board, Health, Labels};
 /// `"*"` route), so beyond it those of a provider share one.
 const MAX_TARGETS: usize = 256;
 
-/// How long a target counts as troubled after a failure.
+/// How long a target counts as troubled after a failure, and a slow one until it is tried again.
 const TROUBLED: Duration = Duration::from_secs(30);
+
+/// Silence that is shorter proves nothing against a target of which nothing is known.
+const SILENCE: Duration = Duration::from_secs(5);
+
+/// Below this nobody is late, whatever is usual.
+const NEVER_LATE: Duration = Duration::from_millis(100);
 
 /// A provider and a model.
 pub(super) struct Target {
     pub(super) breaker: Breaker,
     pub(super) health: Arc<Health>,
-    failed_at: Mutex<Option<Instant>>,
+    /// How long whole answers take; the breaker knows that of the first contents of streams.
+    wholes: Mutex<Baseline>,
+    /// So many times as long as usual is late.
+    slow_factor: f64,
+    trouble: Mutex<Trouble>,
+}
+
+#[derive(Default)]
+struct Trouble {
+    failed_at: Option<Instant>,
+    /// While it is slow: when one request was sent to find out whether it still is.
+    tried_at: Option<Instant>,
 }
 
 impl Target {
@@ -34,16 +52,71 @@ impl Target {
         permit
     }
 
-    /// Notes that a call failed.
-    pub(super) fn note_failure(&self, now: Instant) {
-        *self.failed_at.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
+    /// Whether its breaker lets all or many calls pass.
+    pub(super) fn lets_in(&self, now: Instant) -> bool {
+        matches!(self.breaker.state(now).label, Label::Closed | Label::Ramp | Label::ForcedClosed)
     }
 
-    /// Whether something went wrong lately, or is going slowly: others are asked before it.
-    pub(super) fn is_troubled(&self, now: Instant) -> bool {
-        let failed_at = *self.failed_at.lock().unwrap_or_else(PoisonError::into_inner);
-        let failed_lately = failed_at.is_some_and(|at| now.saturating_duration_since(at) < TROUBLED);
-        failed_lately || self.breaker.state(now).slow_since.is_some()
+    /// Whether its breaker lets any call pass.
+    pub(super) fn is_standing(&self, now: Instant) -> bool {
+        self.lets_in(now) || self.breaker.state(now).label == Label::HalfOpen
+    }
+
+    /// Notes that a call failed.
+    pub(super) fn note_failure(&self, now: Instant) {
+        self.trouble().failed_at = Some(now);
+    }
+
+    /// When a call last failed.
+    pub(super) fn failed_at(&self) -> Option<Instant> {
+        self.trouble().failed_at
+    }
+
+    /// Whether others are asked before it, since something went wrong lately or it is slow. A slow
+    /// one is nobody's first choice, and so nobody would notice that it is well again: once in a
+    /// while this says no to one request, which finds out.
+    pub(super) fn goes_behind(&self, now: Instant) -> bool {
+        let slow_since = self.breaker.state(now).slow_since;
+        let is_recent = |at: Instant| now.saturating_duration_since(at) < TROUBLED;
+        let mut trouble = self.trouble();
+        if trouble.failed_at.is_some_and(is_recent) {
+            return true;
+        }
+        let Some(since) = slow_since else { return false };
+        let tried_at = trouble.tried_at.map_or(since, |at| at.max(since));
+        if !is_recent(tried_at) {
+            trouble.tried_at = Some(now);
+        }
+        is_recent(tried_at)
+    }
+
+    /// 95 of 100 streams have begun within this time, or whole answers have come; `None` while too
+    /// few did.
+    pub(super) fn usual(&self, is_stream: bool, now: Instant) -> Option<Duration> {
+        if is_stream { self.breaker.first_content_p95(now) } else { self.wholes().p95(now) }
+    }
+
+    /// Notes how long a whole answer took. What is late is not learned: a bad day must not become
+    /// what is usual.
+    pub(super) fn note_whole(&self, after: Duration, now: Instant) {
+        if self.usual(false, now).is_none() || !self.is_late(after, false, now) {
+            self.wholes().learn(after, now);
+        }
+    }
+
+    /// Whether a call that was silent for so long was so for much longer than is usual here.
+    pub(super) fn is_late(&self, after: Duration, is_stream: bool, now: Instant) -> bool {
+        let late = |usual: Duration| after.as_secs_f64() > usual.as_secs_f64() * self.slow_factor;
+        let usual = self.usual(is_stream, now);
+        usual.map_or(after >= SILENCE, |usual| after > NEVER_LATE && late(usual))
+    }
+
+    fn wholes(&self) -> MutexGuard<'_, Baseline> {
+        self.wholes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn trouble(&self) -> MutexGuard<'_, Trouble> {
+        self.trouble.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Logs what became of the breaker, outside of its lock.
@@ -94,7 +167,9 @@ impl Targets {
             Arc::new(Target {
                 breaker: Breaker::new(self.settings, rand::random::<f64>, now),
                 health: self.board.of(&labels, now),
-                failed_at: Mutex::default(),
+                wholes: Mutex::new(Baseline::new(now)),
+                slow_factor: self.settings.slow_factor,
+                trouble: Mutex::default(),
             })
         });
         Arc::clone(target)

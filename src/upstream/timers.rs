@@ -46,6 +46,12 @@ impl Timers {
         Instant::now() + self.total
     }
 
+    /// Whether a call that was silent for so long used up all that these timers allow it. One that
+    /// was cut before had a caller with less time.
+    pub fn allow_no_more_than(&self, after: Duration) -> bool {
+        after >= self.first_content.min(self.total)
+    }
+
     /// Waits for the first content of `call`: for all of a whole body, or for the first piece of
     /// a stream that carries content (or ends it). So whatever fails before is an error here and
     /// not inside the stream, when another provider could still be asked.

@@ -12,5 +12,6 @@ mod examples;
 mod flights;
 mod freshness;
 mod hits;
+mod ladder;
 mod operators;
 mod store;

@@ -17,6 +17,7 @@ use refrain::config::{Config, Covers};
 use refrain::switches::Switches;
 use refrain::upstream::Upstream;
 use refrain::upstream::provider::Provider;
+use refrain::upstream::provider::rules::Rules;
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
@@ -67,7 +68,7 @@ impl TestApp {
     async fn made(store: Arc<MemoryStore>, switches: Switches, overlay: &str) -> Self {
         let unless_set = |section: &str, default| if overlay.contains(section) { "" } else { default };
         let overlay = format!(
-            "{overlay}\n[providers.fake]\nkind = \"rules\"\n{}{}",
+            "{overlay}\n[providers.fake]\nkind = \"openai\"\nurl = \"http://127.0.0.1:9\"\n{}{}",
             unless_set("[models.m]", DEFAULT_ROUTE),
             unless_set("[upstream.retry]", NO_RETRIES),
         );
@@ -81,7 +82,10 @@ impl TestApp {
         );
         let clock = Clock::starting_at(START);
         let switches = Arc::new(switches);
-        let providers = [Arc::clone(&provider) as Arc<dyn Provider>];
+        let mut providers = vec![Arc::clone(&provider) as Arc<dyn Provider>];
+        if overlay.contains("provider = \"rules\"") {
+            providers.push(Arc::new(Rules::try_new("rules", None, clock).expect("the rules are built in")));
+        }
         let upstream = Upstream::with_providers(&config, clock, Arc::clone(&switches), &providers);
         let store_port = Arc::clone(&store) as _;
         let app = App::from_parts(config, clock, Arc::new(encoders), store_port, upstream, switches)

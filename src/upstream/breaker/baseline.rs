@@ -30,7 +30,7 @@ const FIGURES: u8 = 2;
 
 /// The norm of one target.
 #[derive(Debug)]
-pub(super) struct Baseline {
+pub(in crate::upstream) struct Baseline {
     /// The half before, and the running one.
     all: Histogram<u32>,
     running: Histogram<u32>,
@@ -39,19 +39,19 @@ pub(super) struct Baseline {
 
 impl Baseline {
     /// Nothing is known.
-    pub(super) fn new(now: Instant) -> Self {
+    pub(in crate::upstream) fn new(now: Instant) -> Self {
         Self { all: histogram(FIGURES), running: histogram(FIGURES), since: now }
     }
 
     /// A healthy call had its first content after this time.
-    pub(super) fn learn(&mut self, after: Duration, now: Instant) {
+    pub(in crate::upstream) fn learn(&mut self, after: Duration, now: Instant) {
         self.forget_old(now);
         self.all.saturating_record(millis(after));
         self.running.saturating_record(millis(after));
     }
 
     /// The p95, of at least 20 calls.
-    pub(super) fn p95(&mut self, now: Instant) -> Option<Duration> {
+    pub(in crate::upstream) fn p95(&mut self, now: Instant) -> Option<Duration> {
         self.p95_of_at_least(SOME, now)
     }
 

@@ -4,6 +4,10 @@
 //! multiplicative decrease finds it and shares it fairly with others who do the same (Chiu and
 //! Jain 1989; Netflix's concurrency-limits recommends it for clients). The signs of too much are
 //! capacity errors and timeouts, never the latency of whole answers, which follows their length.
+//!
+//! In an outage everything is such a sign, and the limit falls to its lower bound although nothing
+//! is wrong with the number of calls. So what it was when calls last succeeded is not forgotten:
+//! up to there it rises with every success, as TCP does below its slow start threshold (RFC 5681).
 
 use std::time::Duration;
 
@@ -21,6 +25,10 @@ pub struct AdaptiveLimit {
     /// Since the last change, while the limit held others back.
     successes: u32,
     lowered: Option<Instant>,
+    /// Nothing succeeded since then.
+    in_vain: bool,
+    /// What it came down to before everything failed.
+    known: u32,
 }
 
 impl AdaptiveLimit {
@@ -28,7 +36,8 @@ impl AdaptiveLimit {
     /// back before there is a reason. Bounds the wrong way round count as `max` twice.
     pub fn new(min: u32, max: u32) -> Self {
         let max = max.max(1);
-        Self { min: min.clamp(1, max), max, current: max, successes: 0, lowered: None }
+        let min = min.clamp(1, max);
+        Self { min, max, current: max, successes: 0, lowered: None, in_vain: false, known: min }
     }
 
     /// A limit that does not move; 0 counts as 1.
@@ -42,14 +51,16 @@ impl AdaptiveLimit {
     }
 
     /// A call succeeded. One more is allowed after as many successes as the limit allows calls, so
-    /// about once in the time of a call. A success counts only when the limit was reached while
-    /// it was under way (`constrained`): with less traffic it shows nothing about the limit.
+    /// about once in the time of a call; after an outage, with every success. A success counts only
+    /// when the limit was reached while it was under way (`constrained`): with less traffic it shows
+    /// nothing about the limit.
     pub fn succeed(&mut self, constrained: bool) {
+        self.in_vain = false;
         if !constrained || self.current == self.max {
             return;
         }
         self.successes += 1;
-        if self.successes >= self.current {
+        if self.successes >= self.current || self.current < self.known {
             self.current += 1;
             self.successes = 0;
         }
@@ -68,6 +79,10 @@ impl AdaptiveLimit {
         self.lowered = Some(now);
         self.successes = 0;
         self.current = lower(self.current).max(self.min);
+        if !self.in_vain {
+            self.known = self.current;
+        }
+        self.in_vain = true;
     }
 }
 
@@ -126,6 +141,28 @@ mod tests {
         assert_eq!(limit.current(), 49);
         limit.congested(start + 60 * SECOND + SECOND / 10, start + 60 * SECOND + SECOND / 2);
         assert_eq!(limit.current(), 49, "too soon");
+    }
+
+    #[test]
+    fn after_an_outage_it_soon_is_what_it_was() {
+        let (mut limit, start) = (AdaptiveLimit::new(4, 100), Instant::now());
+        for second in 0..60 {
+            limit.congested(start + second * SECOND, start + second * SECOND + SECOND / 2);
+        }
+        assert_eq!(limit.current(), 4);
+        succeed(&mut limit, 66);
+        assert_eq!(limit.current(), 70, "what it was after the first sign");
+        succeed(&mut limit, 69);
+        assert_eq!(limit.current(), 70, "and from there as ever");
+        succeed(&mut limit, 1);
+        assert_eq!(limit.current(), 71);
+        // While some succeed it is too much, and not an outage.
+        for second in 100..120 {
+            limit.congested(start + second * SECOND, start + second * SECOND + SECOND / 2);
+            limit.succeed(false);
+        }
+        succeed(&mut limit, 3);
+        assert_eq!(limit.current(), 4);
     }
 
     #[test]
