@@ -22,7 +22,10 @@ pub(super) async fn serve(file: &ConfigFile) -> Result<(), Failure> {
         asked_to_stop().await;
         tracing::info!("asked to stop: finishing what is under way");
         stopped.cancel();
-        asked_to_stop().await;
+        // Only a person at the keyboard means it by asking again; a supervisor may just repeat itself.
+        if signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
     };
     tokio::select! {
         () = app.serve(public, admin, shutdown) => Ok(()),

@@ -13,13 +13,13 @@ def refusing(status, message="no", **headers):
     return lambda exchange: exchange.refuse(status, message, **headers)
 
 
-@pytest.fixture(scope="module")
-def open_service(upstream, tmp_path_factory):
+@pytest.fixture
+def open_service(upstream, tmp_path):
     """A service with a key of its own, little patience and small limits."""
     # "*" is left with the provider "openai", which has no key here: other models have nobody.
     settings = upstream.settings(models=["default"], api_key="env:PROVIDER_KEY")
     settings += 'upstream.total_timeout = "400ms"\nserver.max_body = "4 KiB"\n'
-    service = Service(tmp_path_factory.mktemp("open"), settings, PROVIDER_KEY="sk-of-the-service").start()
+    service = Service(tmp_path / "open", settings, PROVIDER_KEY="sk-of-the-service").start()
     yield service
     service.stop()
 
@@ -81,7 +81,7 @@ def test_the_sdk_outlasts_a_rate_limit(client, desk):
     assert len(desk.calls) == 2
 
 
-@pytest.mark.parametrize("status", [500, 502, 503])
+@pytest.mark.parametrize("status", [500, 502])
 def test_a_failed_provider_is_not_asked_again_by_the_sdk(client, desk, status):
     desk.respond = refusing(status, "a stack trace")
     with pytest.raises(openai.InternalServerError) as caught:
@@ -89,7 +89,18 @@ def test_a_failed_provider_is_not_asked_again_by_the_sdk(client, desk, status):
     assert caught.value.status_code == 502
     assert caught.value.response.headers["x-should-retry"] == "false"
     assert "a stack trace" not in str(caught.value)
-    assert len(desk.calls) == 1
+    # Once, and once more while the budget of retries allows it; the SDK would make it three times that.
+    assert 1 <= len(desk.calls) <= 2
+
+
+def test_a_full_provider_says_when_to_come_again(client, desk):
+    desk.respond = refusing(503, "a stack trace")
+    with pytest.raises(openai.InternalServerError) as caught:
+        client.with_options(max_retries=0).chat.completions.create(**asked(QUESTION))
+    assert caught.value.status_code == 503
+    assert caught.value.response.headers["retry-after"] == "5"
+    assert "x-should-retry" not in caught.value.response.headers
+    assert "a stack trace" not in str(caught.value)
 
 
 def test_a_failure_is_not_kept(client, desk):
