@@ -34,6 +34,9 @@ struct Leg {
     limited_until: Option<Instant>,
     /// There was no room in its line, or waiting in it came to nothing.
     shed: Option<Shed>,
+    /// It has a slot and turned the request away all the same. So nobody lines up for it again and
+    /// again, to be turned away again and again.
+    resting: Option<Turned>,
     /// Nothing more is asked of it.
     is_over: bool,
 }
@@ -90,6 +93,17 @@ enum Turned {
     Paced(Instant),
 }
 
+impl Turned {
+    /// Whether time will change it, and has not yet.
+    fn rests(self, now: Instant) -> bool {
+        match self {
+            Self::Shut | Self::Full => false,
+            Self::Limited(_, until) => until.is_none_or(|until| now < until),
+            Self::Paced(until) => now < until,
+        }
+    }
+}
+
 /// What a wait came to.
 enum Waited {
     /// A call is let in.
@@ -110,6 +124,7 @@ impl<'a> Journey<'a> {
             keys_refused: Vec::new(),
             limited_until: None,
             shed: None,
+            resting: None,
             is_over: false,
         };
         let legs = candidates.into_iter().map(leg).collect();
@@ -321,6 +336,9 @@ impl<'a> Journey<'a> {
     }
 
     fn admit(&mut self, leg: usize, door: Door) -> Result<Admission, Turned> {
+        if let Some(why) = self.legs[leg].resting.filter(|why| why.rests(Instant::now())) {
+            return Err(why);
+        }
         let permit = self.permit(leg, door)?;
         let slots = self.free_slots(leg).ok_or(Turned::Full)?;
         self.dispatch(leg, permit, slots)
@@ -399,6 +417,12 @@ impl<'a> Journey<'a> {
 
     /// The last that may turn a call away: its key and its rate.
     fn dispatch(&mut self, leg: usize, permit: Permit, slots: Slots) -> Result<Admission, Turned> {
+        let dispatched = self.with_key(leg, permit, slots);
+        self.legs[leg].resting = dispatched.as_ref().err().copied();
+        dispatched
+    }
+
+    fn with_key(&mut self, leg: usize, permit: Permit, slots: Slots) -> Result<Admission, Turned> {
         let now = Instant::now();
         let is_last = self.is_last(leg, now);
         let target = &mut self.legs[leg];
