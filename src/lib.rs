@@ -44,6 +44,7 @@ pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod dialect;
+mod durable;
 pub mod eval;
 pub mod gateway;
 pub mod logging;

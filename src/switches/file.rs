@@ -11,6 +11,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use super::{Change, check_words};
+use crate::durable::{parent, write_atomically};
 
 /// A file larger than this is made smaller at the start, in bytes. About 5,000 changes.
 const LARGE: u64 = 1024 * 1024;
@@ -82,16 +83,8 @@ impl Journal {
         self.length = 0;
         let content = lines(changes)?;
         let path = self.path()?;
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let folder = folder.unwrap_or(Path::new("."));
-        std::fs::create_dir_all(folder)?;
-        let new = path.with_extension("new");
-        let mut file = File::create(&new)?;
-        file.write_all(&content)?;
-        file.sync_all()?;
-        std::fs::rename(&new, path)?;
-        // The new name lies in the folder, which has its own fsync.
-        File::open(folder)?.sync_all()?;
+        std::fs::create_dir_all(parent(path))?;
+        write_atomically(path, &content)?;
         self.length = length(&content);
         Ok(())
     }

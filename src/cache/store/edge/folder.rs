@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::cache::store::StoreError;
+use crate::durable::write_atomically;
 
 /// The layout below; raised when an older program could no longer read it.
 const FORMAT: u32 = 1;
@@ -115,20 +116,4 @@ pub(super) fn disk_bytes(path: &Path) -> u64 {
             Err(_) => 0,
         })
         .sum()
-}
-
-/// Replaces a file's content so that after a crash the old or the new one is there, whole.
-pub(super) fn write_atomically(file: &Path, content: &[u8]) -> io::Result<()> {
-    use std::io::Write;
-    let temporary = file.with_extension("new");
-    let mut new = File::create(&temporary)?;
-    new.write_all(content)?;
-    new.sync_all()?;
-    std::fs::rename(&temporary, file)?;
-    sync_parent(file)
-}
-
-/// Makes a rename or a new name durable: it lies in the folder, which has its own fsync.
-pub(super) fn sync_parent(path: &Path) -> io::Result<()> {
-    path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
 }

@@ -6,8 +6,8 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use super::folder::write_atomically;
 use crate::cache::store::{Mark, StoreError, marks};
+use crate::durable::write_atomically;
 
 /// All marks, in memory and on disk.
 #[derive(Debug)]

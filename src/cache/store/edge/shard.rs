@@ -21,9 +21,9 @@ use qdrant_edge::{
 use tracing::warn;
 
 use super::filter;
-use super::folder::sync_parent;
 use super::shards::UNFINISHED;
 use crate::cache::store::{StoreError, record};
+use crate::durable::sync_parent;
 
 /// A segment gets a graph beyond this many kilobytes of vectors: 20,000 of 384 dimensions.
 ///
