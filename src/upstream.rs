@@ -52,7 +52,7 @@ use policy::Policy;
 use provider::Provider;
 use race::{Lateness, race};
 use route::{Candidate, Choice, Route, Routes};
-use target::Targets;
+use target::{Targets, Wait};
 use timers::Timers;
 
 pub use crate::chat::EventKind;
@@ -210,7 +210,7 @@ impl Upstream {
         let hedge = self.hedges.get(&ask.request.model).filter(|_| may)?;
         let now = Instant::now();
         hedge.deposit(now);
-        let after = hedge.after(first.candidate.target.usual(ask.request.stream, now))?;
+        let after = hedge.after(first.candidate.target.usual(Wait::of(ask.request.stream), now))?;
         Some(Lateness { hedge, after })
     }
 

@@ -14,6 +14,7 @@ use super::health::{Call, Finished};
 use super::journey::{Admission, Slots};
 use super::keys::{Picked, Refusal};
 use super::route::Candidate;
+use super::target::Wait;
 use super::timers::Timers;
 use super::{Body, Completion, Piece, PieceStream, Served, UpstreamError};
 use crate::chat::ChatReply;
@@ -59,20 +60,17 @@ pub(super) async fn attempt(
     match answer {
         Ok(body) => {
             let is_stream = matches!(body, Body::Stream(_));
-            let (now, after) = (Instant::now(), begun.elapsed());
-            let begun_late = is_stream && candidate.target.is_late(after, is_stream, now);
             let mut call = watched.answered(is_stream);
             slots.0.succeed();
             key.succeed();
-            let held = Held { slots, candidate: candidate.clone(), deadline: ask.deadline, begun_late };
+            let held = Held { slots, candidate: candidate.clone(), begun, deadline: ask.deadline };
             let body = match body {
                 Body::Whole(whole) => {
-                    candidate.target.note_whole(after, now);
                     held.finish(call, whole.reply.as_ref());
                     Body::Whole(whole)
                 }
                 Body::Stream(pieces) => {
-                    call.content(now);
+                    call.content(Instant::now());
                     Body::Stream(held.until_its_end(call, pieces))
                 }
             };
@@ -84,8 +82,10 @@ pub(super) async fn attempt(
                 drop(watched);
             } else {
                 watched.failed(fault);
-                if fault.reaction().lowers_limit {
-                    slots.0.congested();
+                match fault.class {
+                    _ if !fault.reaction().lowers_limit => {}
+                    Class::Timeout => slots.0.timed_out(),
+                    _ => slots.0.refused(),
                 }
             }
             let rests = rest(key, fault);
@@ -109,7 +109,7 @@ fn was_cut_short(
     let ran_out = matches!(error, UpstreamError::TimedOut { timer, .. } if *timer != "connect");
     ran_out
         && !timers.allow_no_more_than(after)
-        && !candidate.target.is_late(after, ask.request.stream, Instant::now())
+        && !candidate.target.is_late(Wait::of(ask.request.stream), after, Instant::now())
 }
 
 /// What the key is in for; gives how long.
@@ -197,9 +197,8 @@ impl Drop for Watched<'_> {
 struct Held {
     slots: Slots,
     candidate: Candidate,
+    begun: Instant,
     deadline: Instant,
-    /// The first content of a stream came later than is usual.
-    begun_late: bool,
 }
 
 impl Held {
@@ -219,13 +218,15 @@ impl Held {
         let output_tokens = usage.map(|usage| usage.completion_tokens);
         call.finished(Finished { output_tokens, cost_usd }, now);
         self.candidate.target.health.in_time(now <= self.deadline, now);
+        self.candidate.target.note_total(now - self.begun, now);
         drop(self.slots);
     }
 
-    /// Whether a stream that broke off is a sign of too many calls: it stalled, or both its
-    /// beginning and its end came too late. One that only ends too late may just be long.
-    fn is_crowded(&self, error: &UpstreamError) -> bool {
-        matches!(error, UpstreamError::TimedOut { timer, .. } if *timer == "stall" || self.begun_late)
+    /// Whether a stream that broke off was later than is usual: it stalled, or its end was due. A
+    /// long answer to a caller in a hurry is not late.
+    fn was_late(&self, error: &UpstreamError, now: Instant) -> bool {
+        let UpstreamError::TimedOut { timer, .. } = error else { return false };
+        *timer == "stall" || self.candidate.target.is_late(Wait::End, now - self.begun, now)
     }
 
     /// The stream, with the slots held and the call watched until it ends or is dropped.
@@ -246,8 +247,8 @@ impl Held {
                         call.failed(error.label(), now);
                         held.candidate.target.note_failure(now);
                         held.candidate.target.health.in_time(false, now);
-                        if held.is_crowded(error) {
-                            held.slots.0.congested();
+                        if held.was_late(error, now) {
+                            held.slots.0.timed_out();
                         }
                     }
                 }

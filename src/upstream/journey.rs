@@ -70,12 +70,14 @@ pub(super) struct Admission {
 /// The provider's slot, and the tenant's where tenants have their own.
 pub(super) type Slots = (Slot, Option<Slot>);
 
-/// How a target is entered.
+/// How targets are entered.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Door {
-    /// Past its breaker.
+    /// As their breakers let calls in.
     Front,
-    /// Past an open breaker too: where nobody is left to go to.
+    /// Also where only some are let in, since the target is just coming back.
+    Ramp,
+    /// Past open breakers too.
     Side,
 }
 
@@ -135,7 +137,8 @@ impl<'a> Journey<'a> {
     ///
     /// The first one free takes it, past those that are full or shut. When none is, it waits in the
     /// line of the first that has one, or for the end of the shortest rest. When all are shut, one
-    /// is asked all the same: a request never fails unasked while there is anybody.
+    /// that is just coming back is asked, else any that has not failed for a while: a request never
+    /// fails unasked while there is anybody.
     pub(super) async fn enter(&mut self) -> Result<Admission, UpstreamError> {
         if self.attempts >= self.policy.attempts {
             return Err(self.verdict());
@@ -156,9 +159,11 @@ impl<'a> Journey<'a> {
             match self.wait(&turned, door, patience).await {
                 Waited::In(admission) => return Ok(*admission),
                 Waited::LookAgain => {}
-                Waited::InVain if door == Door::Front && self.nobody_stands(&turned) => door = Door::Side,
-                Waited::InVain if self.goes_back() => {}
-                Waited::InVain => return Err(self.unasked(&turned)),
+                Waited::InVain => match Self::next_door(door, &turned) {
+                    Some(next) => door = next,
+                    None if self.goes_back() => {}
+                    None => return Err(self.unasked(&turned)),
+                },
             }
         }
     }
@@ -329,10 +334,14 @@ impl<'a> Journey<'a> {
         Err(turned)
     }
 
-    /// Whether nobody was asked, and nobody would be if the breakers had their way. One that is
-    /// only full still stands.
-    fn nobody_stands(&self, turned: &[(usize, Turned)]) -> bool {
-        self.attempts == 0 && !turned.iter().any(|(_, why)| matches!(why, Turned::Full))
+    /// The next door to try where nobody is let in at this one. One that is only full still stands.
+    fn next_door(door: Door, turned: &[(usize, Turned)]) -> Option<Door> {
+        match door {
+            _ if turned.iter().any(|(_, why)| matches!(why, Turned::Full)) => None,
+            Door::Front => Some(Door::Ramp),
+            Door::Ramp => Some(Door::Side),
+            Door::Side => None,
+        }
     }
 
     fn admit(&mut self, leg: usize, door: Door) -> Result<Admission, Turned> {
@@ -345,8 +354,14 @@ impl<'a> Journey<'a> {
     }
 
     fn permit(&self, leg: usize, door: Door) -> Result<Permit, Turned> {
-        let target = &self.legs[leg].candidate.target;
-        target.admit(door == Door::Side, Instant::now()).map_err(|_| Turned::Shut)
+        let (target, now) = (&self.legs[leg].candidate.target, Instant::now());
+        let anyway = match door {
+            Door::Front => false,
+            Door::Ramp => target.lets_in(now),
+            // With everybody down a request makes one call, and not one to each.
+            Door::Side => self.attempts == 0 || !target.has_failed_lately(now),
+        };
+        target.admit(anyway, now).map_err(|_| Turned::Shut)
     }
 
     fn free_slots(&self, leg: usize) -> Option<Slots> {

@@ -248,14 +248,19 @@ impl Slot {
     /// The provider took the call (its first content came). Said at most once; it may raise an
     /// adaptive limit.
     pub fn succeed(&self) {
-        self.limiter.adapt(|limit| limit.succeed(self.constrained));
+        self.limiter.adapt(|limit| limit.succeed(self.since, self.constrained));
     }
 
-    /// The provider had no room for the call: a capacity error or a timeout. It may lower an
-    /// adaptive limit.
-    pub fn congested(&self) {
+    /// The provider had no room for the call, and said so. It may lower an adaptive limit.
+    pub fn refused(&self) {
         let now = Instant::now();
-        self.limiter.adapt(|limit| limit.congested(self.since, now));
+        self.limiter.adapt(|limit| limit.refused(self.since, now));
+    }
+
+    /// The provider was too late with the call. It may lower an adaptive limit.
+    pub fn timed_out(&self) {
+        let now = Instant::now();
+        self.limiter.adapt(|limit| limit.timed_out(self.since, now));
     }
 }
 

@@ -22,18 +22,34 @@ const TROUBLED: Duration = Duration::from_secs(30);
 /// Silence that is shorter proves nothing against a target of which nothing is known.
 const SILENCE: Duration = Duration::from_secs(5);
 
-/// Below this nobody is late, whatever is usual.
+/// Below this nobody is late, however fast the target is.
 const NEVER_LATE: Duration = Duration::from_millis(100);
 
 /// A provider and a model.
 pub(super) struct Target {
     pub(super) breaker: Breaker,
     pub(super) health: Arc<Health>,
-    /// How long whole answers take; the breaker knows that of the first contents of streams.
-    wholes: Mutex<Baseline>,
-    /// So many times as long as usual is late.
+    /// How long answers take to their end; the breaker knows when streams begin.
+    totals: Mutex<Baseline>,
+    /// So many times as long as usual is far too long.
     slow_factor: f64,
     trouble: Mutex<Trouble>,
+}
+
+/// What a caller waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wait {
+    /// The first content of a stream.
+    Begin,
+    /// The end of an answer. A whole one has its first content with it.
+    End,
+}
+
+impl Wait {
+    /// For the first content.
+    pub(super) fn of(is_stream: bool) -> Self {
+        if is_stream { Self::Begin } else { Self::End }
+    }
 }
 
 #[derive(Default)]
@@ -67,6 +83,11 @@ impl Target {
         self.trouble().failed_at = Some(now);
     }
 
+    /// Whether a call failed within the last half minute.
+    pub(super) fn has_failed_lately(&self, now: Instant) -> bool {
+        self.failed_at().is_some_and(|at| now.saturating_duration_since(at) < TROUBLED)
+    }
+
     /// When a call last failed.
     pub(super) fn failed_at(&self) -> Option<Instant> {
         self.trouble().failed_at
@@ -77,12 +98,12 @@ impl Target {
     /// while this says no to one request, which finds out.
     pub(super) fn goes_behind(&self, now: Instant) -> bool {
         let slow_since = self.breaker.state(now).slow_since;
-        let is_recent = |at: Instant| now.saturating_duration_since(at) < TROUBLED;
-        let mut trouble = self.trouble();
-        if trouble.failed_at.is_some_and(is_recent) {
+        if self.has_failed_lately(now) {
             return true;
         }
         let Some(since) = slow_since else { return false };
+        let is_recent = |at: Instant| now.saturating_duration_since(at) < TROUBLED;
+        let mut trouble = self.trouble();
         let tried_at = trouble.tried_at.map_or(since, |at| at.max(since));
         if !is_recent(tried_at) {
             trouble.tried_at = Some(now);
@@ -90,29 +111,33 @@ impl Target {
         is_recent(tried_at)
     }
 
-    /// 95 of 100 streams have begun within this time, or whole answers have come; `None` while too
-    /// few did.
-    pub(super) fn usual(&self, is_stream: bool, now: Instant) -> Option<Duration> {
-        if is_stream { self.breaker.first_content_p95(now) } else { self.wholes().p95(now) }
-    }
-
-    /// Notes how long a whole answer took. What is late is not learned: a bad day must not become
-    /// what is usual.
-    pub(super) fn note_whole(&self, after: Duration, now: Instant) {
-        if self.usual(false, now).is_none() || !self.is_late(after, false, now) {
-            self.wholes().learn(after, now);
+    /// 95 of 100 streams have begun within this time, or 95 of 100 answers are complete; `None` while
+    /// too few did.
+    pub(super) fn usual(&self, what: Wait, now: Instant) -> Option<Duration> {
+        match what {
+            Wait::Begin => self.breaker.first_content_p95(now),
+            Wait::End => self.totals().p95(now),
         }
     }
 
-    /// Whether a call that was silent for so long was so for much longer than is usual here.
-    pub(super) fn is_late(&self, after: Duration, is_stream: bool, now: Instant) -> bool {
-        let late = |usual: Duration| after.as_secs_f64() > usual.as_secs_f64() * self.slow_factor;
-        let usual = self.usual(is_stream, now);
-        usual.map_or(after >= SILENCE, |usual| after > NEVER_LATE && late(usual))
+    /// Notes how long an answer took to its end. What takes far too long is not learned: a bad day
+    /// must not become what is usual.
+    pub(super) fn note_total(&self, after: Duration, now: Instant) {
+        let mut totals = self.totals();
+        let far_too_long = |usual: Duration| after.as_secs_f64() > usual.as_secs_f64() * self.slow_factor;
+        if !totals.p95(now).is_some_and(far_too_long) {
+            totals.learn(after, now);
+        }
     }
 
-    fn wholes(&self) -> MutexGuard<'_, Baseline> {
-        self.wholes.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Whether so long a wait is longer than 95 of 100 are. So of those who wait that long for a
+    /// healthy target five in a hundred find it late, and for one that hangs all.
+    pub(super) fn is_late(&self, what: Wait, after: Duration, now: Instant) -> bool {
+        self.usual(what, now).map_or(after >= SILENCE, |usual| after > usual.max(NEVER_LATE))
+    }
+
+    fn totals(&self) -> MutexGuard<'_, Baseline> {
+        self.totals.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn trouble(&self) -> MutexGuard<'_, Trouble> {
@@ -167,7 +192,7 @@ impl Targets {
             Arc::new(Target {
                 breaker: Breaker::new(self.settings, rand::random::<f64>, now),
                 health: self.board.of(&labels, now),
-                wholes: Mutex::new(Baseline::new(now)),
+                totals: Mutex::new(Baseline::new(now)),
                 slow_factor: self.settings.slow_factor,
                 trouble: Mutex::default(),
             })

@@ -15,3 +15,4 @@ mod hits;
 mod ladder;
 mod operators;
 mod store;
+mod upstream;

@@ -3,6 +3,7 @@
 pub(crate) mod embedder;
 pub(crate) mod provider;
 pub(crate) mod store;
+pub(crate) mod weather;
 
 use std::sync::Arc;
 

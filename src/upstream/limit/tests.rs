@@ -230,7 +230,7 @@ async fn congestion_lowers_the_limit_and_successes_at_the_limit_raise_it() {
     let limiter = Limiter::new(AdaptiveLimit::new(1, 3), Waiting { room: 9, longest: 10 * SECOND });
     let limit = || limiter.stats(Instant::now()).limit;
     let burst = [take(&limiter).await, take(&limiter).await, take(&limiter).await];
-    burst.iter().for_each(Slot::congested);
+    burst.iter().for_each(Slot::refused);
     assert_eq!(limit(), 2);
     drop(burst);
 
@@ -292,7 +292,7 @@ impl Caller {
         sleep(Duration::from_millis(self.holds)).await;
         match self.well {
             Some(true) => slot.succeed(),
-            Some(false) => slot.congested(),
+            Some(false) => slot.refused(),
             None => {}
         }
     }
