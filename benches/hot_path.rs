@@ -197,8 +197,8 @@ impl Embedder for CaseBlind {
     async fn embed(&self, text: &str) -> Result<Embedding, EmbedError> {
         let digest = Sha256::digest(text.to_lowercase());
         let sign = |place: usize| f32::from(digest[place / 8 % 32] >> (place % 8) & 1) * 2.0 - 1.0;
-        let vector = (0..384).map(|place| sign(place) / 384_f32.sqrt()).collect();
-        Ok(Embedding { embedder: self.0.clone(), vector })
+        let vector: Vec<f32> = (0..384).map(|place| sign(place) / 384_f32.sqrt()).collect();
+        Ok(Embedding::new(self.0.clone(), vector))
     }
 }
 

@@ -171,8 +171,44 @@ section!(
         window: usize,
         threshold: Similarity,
         load: Load,
+        #[serde(default)]
+        verifier: Option<Verifier>,
     }
 );
+
+section!(
+    /// The learned judge of an encoder's candidates.
+    Verifier {
+        files: String,
+        floor: Similarity,
+        strict: Probability,
+        balanced: Probability,
+        loose: Probability,
+    }
+);
+
+/// How sure a namespace must be that two questions are the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Policy {
+    /// As good as never wrong.
+    Strict,
+    /// The default.
+    Balanced,
+    /// More hits, some of them wrong.
+    Loose,
+    /// By similarity alone, without the learned judge.
+    Similarity,
+}
+
+/// What a namespace asks of a question in other words.
+#[derive(Clone, Debug)]
+pub struct Matching {
+    /// How sure it must be.
+    pub policy: Policy,
+    /// The least similarities, by encoder, where they differ from the encoders' own.
+    pub thresholds: BTreeMap<String, Similarity>,
+}
 
 /// How token vectors become one vector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -237,6 +273,8 @@ section!(
         #[serde(default)]
         semantic: Option<bool>,
         #[serde(default)]
+        policy: Option<Policy>,
+        #[serde(default)]
         thresholds: Option<BTreeMap<String, Similarity>>,
         #[serde(default)]
         time_bound_bypass: Option<bool>,
@@ -277,7 +315,7 @@ pub struct Namespace {
     pub ttl: Duration,
     pub max_ttl: Duration,
     pub semantic: bool,
-    pub thresholds: BTreeMap<String, Similarity>,
+    pub matching: Matching,
     pub time_bound_bypass: bool,
     pub scope_ignore: Vec<String>,
     pub store_tool_calls: bool,
@@ -295,6 +333,26 @@ section!(
     }
 );
 
+/// A probability used as a threshold: 0 to 1.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Deserialize)]
+#[serde(try_from = "f64")]
+pub struct Probability(f32);
+
+impl Probability {
+    /// The number.
+    pub fn get(self) -> f32 {
+        self.0
+    }
+}
+
+impl TryFrom<f64> for Probability {
+    type Error = String;
+
+    fn try_from(value: f64) -> Result<Self, String> {
+        unit(value).ok_or_else(|| format!("{value} is no probability: 0 to 1 is allowed")).map(Self)
+    }
+}
+
 /// A cosine similarity used as a threshold: 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Deserialize)]
 #[serde(try_from = "f64")]
@@ -311,12 +369,13 @@ impl TryFrom<f64> for Similarity {
     type Error = String;
 
     fn try_from(value: f64) -> Result<Self, String> {
-        if !(0.0..=1.0).contains(&value) {
-            return Err(format!("{value} is no similarity: 0 to 1 is allowed"));
-        }
-        #[expect(clippy::cast_possible_truncation, reason = "a threshold needs no more digits")]
-        Ok(Self(value as f32))
+        unit(value).ok_or_else(|| format!("{value} is no similarity: 0 to 1 is allowed")).map(Self)
     }
+}
+
+fn unit(value: f64) -> Option<f32> {
+    #[expect(clippy::cast_possible_truncation, reason = "a threshold needs no more digits")]
+    (0.0..=1.0).contains(&value).then_some(value as f32)
 }
 
 /// Why there is no valid configuration. One line a fault.
@@ -366,7 +425,10 @@ impl Config {
             ttl: own.ttl.or(base.ttl)?,
             max_ttl: own.max_ttl.or(base.max_ttl)?,
             semantic: own.semantic.or(base.semantic)?,
-            thresholds: own.thresholds.clone().or_else(|| base.thresholds.clone())?,
+            matching: Matching {
+                policy: own.policy.or(base.policy)?,
+                thresholds: own.thresholds.clone().or_else(|| base.thresholds.clone())?,
+            },
             time_bound_bypass: own.time_bound_bypass.or(base.time_bound_bypass)?,
             scope_ignore: own.scope.clone().or_else(|| base.scope.clone())?.ignore,
             store_tool_calls: own.store_tool_calls.or(base.store_tool_calls)?,

@@ -69,7 +69,7 @@ pub(crate) fn embedding(embedder: &EmbedderId, number: u64) -> Embedding {
     let mut random = SmallRng::seed_from_u64(number);
     let vector: Vec<f32> = (0..DIMENSIONS).map(|_| random.random_range(-1.0..1.0)).collect();
     let length = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
-    Embedding { embedder: embedder.clone(), vector: vector.iter().map(|x| x / length).collect() }
+    Embedding::new(embedder.clone(), vector.iter().map(|x| x / length).collect::<Vec<_>>())
 }
 
 fn request(number: u64) -> ChatRequest {

@@ -7,6 +7,7 @@ mod fake;
 pub mod lazy;
 pub mod memo;
 pub mod onnx;
+mod tokens;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -17,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 pub use encoders::{Encoder, Encoders};
+pub use tokens::Tokens;
 
 /// Names model, revision, pooling and prefix: all that a vector depends on besides its text.
 /// Part of every stored vector's collection, so that changing the model can never mix vectors.
@@ -50,6 +52,15 @@ pub struct Embedding {
     pub embedder: EmbedderId,
     /// Unit length, so that the dot product is the cosine.
     pub vector: Arc<[f32]>,
+    /// What the embedder's head compares; `None` without a head.
+    pub tokens: Option<Arc<Tokens>>,
+}
+
+impl Embedding {
+    /// A vector by an embedder without a head.
+    pub fn new(embedder: EmbedderId, vector: impl Into<Arc<[f32]>>) -> Self {
+        Self { embedder, vector: vector.into(), tokens: None }
+    }
 }
 
 /// Turns text into a vector.
@@ -64,6 +75,24 @@ pub trait Embedder: Send + Sync {
     /// The vector of the whole text. Dropping the future leaves nothing running on the caller's
     /// account: work not yet begun is skipped.
     async fn embed(&self, text: &str) -> Result<Embedding, EmbedError>;
+
+    /// What tells two near texts apart, where there is such a thing for this embedder.
+    fn head(&self) -> Option<&dyn Head> {
+        None
+    }
+}
+
+/// A learned judge of pairs, that goes by what the embedder says of each of their tokens.
+#[async_trait]
+pub trait Head: Send + Sync {
+    /// The probability that one answer serves both texts, 0 to 1, given their cosine similarity.
+    /// Symmetric. Dropping the future leaves nothing running on the caller's account.
+    async fn compare(
+        &self,
+        asked: &Arc<Tokens>,
+        stored: &Arc<Tokens>,
+        similarity: f32,
+    ) -> Result<f32, EmbedError>;
 }
 
 /// Why a text has no vector now. Never the caller's error: each is a miss with a reason.
@@ -164,6 +193,19 @@ pub enum LoadError {
     SelfTest {
         /// The encoder's name.
         encoder: Arc<str>,
+        /// What is wrong.
+        reason: Arc<str>,
+    },
+    /// The encoder's verifier cannot be used.
+    #[error(
+        "encoder {encoder}: its verifier {place:?} cannot be used ({reason}): run models/fetch --verify, set \
+         embedder.folder, name another in encoders.{encoder}.verifier.files, or leave that verifier out"
+    )]
+    Verifier {
+        /// The encoder's name.
+        encoder: Arc<str>,
+        /// Where the verifier is.
+        place: String,
         /// What is wrong.
         reason: Arc<str>,
     },

@@ -5,7 +5,6 @@
 
 mod time_bound;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,8 +14,8 @@ use super::Entry;
 use super::embedder::{EmbedError, Embedding, Encoders};
 use super::key::Scope;
 use super::store::{Candidate, Store, StoreError};
-use super::verify::{Policy, Refusal, Verdict, verify};
-use crate::config::Similarity;
+use super::verify::{Judgement, Near, Refusal, Verdict, Verifier};
+use crate::config::Matching;
 
 pub use time_bound::is_time_bound;
 
@@ -25,6 +24,7 @@ pub struct SemanticCache {
     encoders: Arc<Encoders>,
     store: Arc<dyn Store>,
     candidates: usize,
+    verifier: Verifier,
 }
 
 /// What a lookup found, and what it took.
@@ -49,6 +49,8 @@ pub enum Found {
         entry: Arc<Entry>,
         /// Cosine similarity to the question asked.
         similarity: f32,
+        /// That one answer serves both, by the encoder's head, where it has one.
+        probability: Option<f32>,
     },
     /// No stored question is the same. The nearest one that was refused, if any.
     Miss(Option<(f32, Refusal)>),
@@ -69,12 +71,24 @@ pub struct Judged {
     pub candidate: Candidate,
     /// What verification says of it.
     pub verdict: Verdict,
+    /// That one answer serves both questions, by the encoder's head; `None` when it was not asked.
+    pub probability: Option<f32>,
     /// Whether it may be served: in time, and not purged.
     pub servable: bool,
 }
 
-/// Thresholds by encoder, where a namespace's differ from the encoder's own.
-pub type Thresholds = BTreeMap<String, Similarity>;
+/// A question, and where and how it is looked for.
+#[derive(Clone, Copy)]
+pub struct Asked<'a> {
+    /// Where.
+    pub scope: &'a Scope,
+    /// Its text.
+    pub question: &'a str,
+    /// Its vector.
+    pub embedding: &'a Embedding,
+    /// What the namespace asks of a match.
+    pub matching: &'a Matching,
+}
 
 /// Whether an entry may be served to the caller, whatever its question.
 pub type Serves<'a> = dyn Fn(&Entry) -> bool + Send + Sync + 'a;
@@ -82,7 +96,13 @@ pub type Serves<'a> = dyn Fn(&Entry) -> bool + Send + Sync + 'a;
 impl SemanticCache {
     /// A layer that looks at `candidates` stored questions for each one asked.
     pub fn new(encoders: Arc<Encoders>, store: Arc<dyn Store>, candidates: usize) -> Self {
-        Self { encoders, store, candidates }
+        let verifier = Verifier::new(Arc::clone(&encoders));
+        Self { encoders, store, candidates, verifier }
+    }
+
+    /// What judges candidates.
+    pub fn verifier(&self) -> &Verifier {
+        &self.verifier
     }
 
     /// The encoders, for embedding what is written back.
@@ -95,7 +115,7 @@ impl SemanticCache {
         &self,
         scope: &Scope,
         question: &str,
-        thresholds: &Thresholds,
+        matching: &Matching,
         serves: &Serves<'_>,
     ) -> Lookup {
         let begun = Instant::now();
@@ -110,7 +130,8 @@ impl SemanticCache {
         };
         let embed_time = Some(begun.elapsed());
         let begun = Instant::now();
-        let found = match self.judge(scope, question, &embedding, thresholds, serves).await {
+        let asked = Asked { scope, question, embedding: &embedding, matching };
+        let found = match self.judge(asked, serves).await {
             Ok(judged) => choose(judged),
             Err(error) => {
                 tracing::warn!(%error, "search failed; the question goes past the semantic layer");
@@ -120,48 +141,46 @@ impl SemanticCache {
         Lookup { found, embedding: Some(embedding), embed_time, search_time: Some(begun.elapsed()) }
     }
 
-    /// The nearest stored questions of `scope` and what verification says of each.
-    pub async fn judge(
-        &self,
-        scope: &Scope,
-        question: &str,
-        embedding: &Embedding,
-        thresholds: &Thresholds,
-        serves: &Serves<'_>,
-    ) -> Result<Vec<Judged>, StoreError> {
-        let policy = Policy { threshold: self.threshold(embedding, thresholds) };
-        let candidates = self.store.search(scope, embedding, self.candidates).await?;
-        let judged = candidates.into_iter().map(|candidate| Judged {
-            verdict: verify(question, &candidate, policy),
-            servable: serves(&candidate.entry),
-            candidate,
-        });
-        Ok(judged.collect())
-    }
-
-    /// The similarity from which on a question may be the same: the namespace's, else the
-    /// encoder's own; a vector of an encoder that is not configured matches nothing.
-    pub fn threshold(&self, embedding: &Embedding, thresholds: &Thresholds) -> f32 {
-        let Some(encoder) = self.encoders.of(&embedding.embedder) else { return f32::INFINITY };
-        thresholds.get(encoder.name()).map_or(encoder.threshold(), |threshold| threshold.get())
+    /// The stored questions nearest to what is asked, and what verification says of each.
+    pub async fn judge(&self, asked: Asked<'_>, serves: &Serves<'_>) -> Result<Vec<Judged>, StoreError> {
+        let candidates = self.store.search(asked.scope, asked.embedding, self.candidates).await?;
+        let mut judged = Vec::with_capacity(candidates.len());
+        for candidate in candidates {
+            let servable = serves(&candidate.entry);
+            let near = Near {
+                question: &candidate.entry.question,
+                similarity: candidate.similarity,
+                tokens: candidate.tokens.as_ref(),
+            };
+            let judgement = self.verifier.judge(asked.question, asked.embedding, near, asked.matching).await;
+            let Judgement { verdict, probability } = judgement;
+            judged.push(Judged { candidate, verdict, probability, servable });
+        }
+        Ok(judged)
     }
 }
 
-fn choose(judged: Vec<Judged>) -> Found {
-    let mut nearest_refused = None;
-    for Judged { candidate, verdict, servable } in judged {
-        match verdict {
-            Verdict::Same if servable => {
-                let similarity = candidate.similarity;
-                return Found::Hit { entry: Arc::new(candidate.entry), similarity };
-            }
-            Verdict::Same => {}
-            Verdict::Different(refusal) => {
-                nearest_refused.get_or_insert((candidate.similarity, refusal));
-            }
+/// Which of the candidates, nearest first, is served: the one most probably the same of those that
+/// can be; the nearer of two as good.
+pub fn best(judged: &[Judged]) -> Option<usize> {
+    let score = |judged: &Judged| judged.probability.unwrap_or(judged.candidate.similarity);
+    let same = judged.iter().enumerate().rev();
+    let same = same.filter(|(_, judged)| judged.verdict == Verdict::Same && judged.servable);
+    same.max_by(|(_, a), (_, b)| score(a).total_cmp(&score(b))).map(|(index, _)| index)
+}
+
+fn choose(mut judged: Vec<Judged>) -> Found {
+    let nearest_refused = judged.iter().find_map(|judged| match judged.verdict {
+        Verdict::Different(refusal) => Some((judged.candidate.similarity, refusal)),
+        Verdict::Same => None,
+    });
+    match best(&judged).map(|index| judged.swap_remove(index)) {
+        Some(Judged { candidate, probability, .. }) => {
+            let similarity = candidate.similarity;
+            Found::Hit { entry: Arc::new(candidate.entry), similarity, probability }
         }
+        None => Found::Miss(nearest_refused),
     }
-    Found::Miss(nearest_refused)
 }
 
 fn bypass_label(error: &StoreError) -> &'static str {

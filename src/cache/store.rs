@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::Entry;
-use super::embedder::{EmbedderId, Embedding};
+use super::embedder::{EmbedderId, Embedding, Tokens};
 use super::key::{ExactKey, Scope};
 use crate::clock::Timestamp;
 
@@ -27,6 +27,8 @@ pub struct Candidate {
     pub entry: Entry,
     /// Cosine similarity, −1 to 1.
     pub similarity: f32,
+    /// What the embedder's head compares; `None` when it was stored without.
+    pub tokens: Option<Arc<Tokens>>,
 }
 
 /// What the path of a request needs.

@@ -4,16 +4,22 @@
 //! semantic hit passes through [`verify`], stage by stage, cheap ones first. Any stage may
 //! refuse, and says why; a stage that cannot tell refuses.
 
+mod differences;
 mod numbers;
+mod verifier;
 
 use super::embedder::coverage::Language;
-use super::store::Candidate;
 
-/// What a namespace asks of a semantic hit.
+pub use differences::Difference;
+pub use verifier::{Judgement, Near, Verifier};
+
+/// The least that is asked of a semantic hit.
 #[derive(Clone, Copy, Debug)]
-pub struct Policy {
-    /// The least similarity, by the encoder in use.
-    pub threshold: f32,
+pub struct Least {
+    /// By the encoder in use.
+    pub similarity: f32,
+    /// A learned judge has the last word, so what the other stages cannot tell may pass them.
+    pub is_judged: bool,
 }
 
 /// What became of a candidate.
@@ -32,8 +38,14 @@ pub enum Refusal {
     Similarity,
     /// The questions are not in the same language, or one is in none.
     Language,
-    /// The numbers in the two questions differ.
+    /// The two differ in numbers, and nothing learned says that it does not matter.
     Numbers,
+    /// The two are alike but for a difference that changes the answer.
+    Difference(Difference),
+    /// The encoder's head takes them for different questions.
+    Improbable,
+    /// The encoder's head could not tell.
+    Unjudged,
 }
 
 impl Refusal {
@@ -43,21 +55,25 @@ impl Refusal {
             Self::Similarity => "similarity",
             Self::Language => "language",
             Self::Numbers => "numbers",
+            Self::Difference(difference) => difference.label(),
+            Self::Improbable => "improbable",
+            Self::Unjudged => "unjudged",
         }
     }
 }
 
-/// Whether the candidate is the question asked in other words. Pure; microseconds.
-pub fn verify(asked: &str, candidate: &Candidate, policy: Policy) -> Verdict {
-    match refusal(asked, &candidate.entry.question, candidate.similarity, policy) {
+/// Whether a stored question of this similarity may be the one asked, in other words: all stages
+/// but the learned one. Pure; microseconds.
+pub fn verify(asked: &str, stored: &str, similarity: f32, least: Least) -> Verdict {
+    match refusal(asked, stored, similarity, least) {
         Some(refusal) => Verdict::Different(refusal),
         None => Verdict::Same,
     }
 }
 
-fn refusal(asked: &str, stored: &str, similarity: f32, policy: Policy) -> Option<Refusal> {
+fn refusal(asked: &str, stored: &str, similarity: f32, least: Least) -> Option<Refusal> {
     // So written, a similarity or threshold that is no number refuses.
-    let similar = similarity >= policy.threshold;
+    let similar = similarity >= least.similarity;
     if !similar {
         return Some(Refusal::Similarity);
     }
@@ -65,10 +81,10 @@ fn refusal(asked: &str, stored: &str, similarity: f32, policy: Policy) -> Option
         (Some(a), Some(b)) if !a.differs_from(b) => {}
         _ => return Some(Refusal::Language),
     }
-    if !numbers::same(asked, stored) {
+    if !least.is_judged && !numbers::same(asked, stored) {
         return Some(Refusal::Numbers);
     }
-    None
+    differences::difference(asked, stored).map(Refusal::Difference)
 }
 
 #[cfg(test)]
@@ -77,7 +93,7 @@ mod tests {
 
     use super::*;
 
-    const POLICY: Policy = Policy { threshold: 0.9 };
+    const LEAST: Least = Least { similarity: 0.9, is_judged: false };
 
     #[test]
     fn the_same_question_passes() {
@@ -86,9 +102,9 @@ mod tests {
             ("怎么重置密码", "如何重置密码"),
             ("Who won in 2022?", "who was the winner in 2022"),
         ] {
-            assert_eq!(refusal(asked, stored, 0.95, POLICY), None, "{asked}");
+            assert_eq!(refusal(asked, stored, 0.95, LEAST), None, "{asked}");
         }
-        assert_eq!(refusal("How?", "how", 0.9, POLICY), None, "the threshold itself is enough");
+        assert_eq!(refusal("How?", "how", 0.9, LEAST), None, "the threshold itself is enough");
     }
 
     #[test]
@@ -104,9 +120,9 @@ mod tests {
             ("👍", "👎", 1.0, Refusal::Language),
             ("Who won in 2022?", "Who won in 2023?", 0.99, Refusal::Numbers),
         ] {
-            assert_eq!(refusal(asked, stored, similarity, POLICY), Some(why), "{asked:?} {stored:?}");
+            assert_eq!(refusal(asked, stored, similarity, LEAST), Some(why), "{asked:?} {stored:?}");
         }
-        let no_number = Policy { threshold: f32::NAN };
+        let no_number = Least { similarity: f32::NAN, ..LEAST };
         assert_eq!(refusal(reset, reset, 1.0, no_number), Some(Refusal::Similarity));
     }
 
@@ -117,12 +133,12 @@ mod tests {
             stored in "\\PC{0,40}",
             similarity in -1.0_f32..0.9,
         ) {
-            prop_assert_eq!(refusal(&asked, &stored, similarity, POLICY), Some(Refusal::Similarity));
+            prop_assert_eq!(refusal(&asked, &stored, similarity, LEAST), Some(Refusal::Similarity));
         }
 
         #[test]
         fn the_order_of_the_two_does_not_matter(asked in "\\PC{0,40}", stored in "\\PC{0,40}") {
-            prop_assert_eq!(refusal(&asked, &stored, 1.0, POLICY), refusal(&stored, &asked, 1.0, POLICY));
+            prop_assert_eq!(refusal(&asked, &stored, 1.0, LEAST), refusal(&stored, &asked, 1.0, LEAST));
         }
     }
 }

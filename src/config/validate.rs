@@ -2,7 +2,7 @@
 
 mod upstream;
 
-use super::{AuthMode, Config, ConfigError, Provider};
+use super::{AuthMode, Config, ConfigError, Provider, Verifier};
 
 /// Related answers in one list at most: it is a caller's screen, and each is a stored answer in full.
 const MOST_RELATED: usize = 20;
@@ -93,6 +93,17 @@ impl Config {
             if encoder.window == 0 {
                 faults.push(format!("encoders.{name}.window = 0: 1 or more is allowed"));
             }
+            if let Some(Verifier { strict, balanced, loose, .. }) = &encoder.verifier
+                && !(strict >= balanced && balanced >= loose)
+            {
+                faults.push(format!(
+                    "encoders.{name}.verifier: strict = {}, balanced = {}, loose = {}: none may ask for more than the \
+                     one before it",
+                    strict.get(),
+                    balanced.get(),
+                    loose.get()
+                ));
+            }
         }
     }
 
@@ -161,7 +172,7 @@ impl Config {
                      \"history\" leaves out earlier turns"
                 ));
             }
-            for encoder in namespace.thresholds.keys() {
+            for encoder in namespace.matching.thresholds.keys() {
                 if !self.encoders.contains_key(encoder) {
                     faults.push(format!(
                         "namespaces.{name}.thresholds names the encoder {encoder:?}; there are: {}",
@@ -207,6 +218,15 @@ mod tests {
             ("[admin]\nlisten = \"0.0.0.0:1\"", &["admin.listen", "0.0.0.0:1", "admin.token"]),
             ("[server]\nlisten = \"0.0.0.0:1\"", &["server.listen", "0.0.0.0:1", "keys"]),
             ("[namespaces.default]\nthresholds = { \"bge-small-en-v1.5\" = 1.5 }", &["1.5", "0 to 1"]),
+            (
+                "[namespaces.default]\npolicy = \"lax\"",
+                &["policy", "lax", "strict", "balanced", "loose", "similarity"],
+            ),
+            (
+                "[encoders.\"bge-small-en-v1.5\".verifier]\nloose = 0.99",
+                &["encoders.bge-small-en-v1.5.verifier", "loose = 0.99", "balanced = 0.5"],
+            ),
+            ("[encoders.\"bge-small-en-v1.5\".verifier]\nstrict = 2", &["verifier.strict", "2", "0 to 1"]),
             ("[namespaces.hr]\nttl = \"60d\"", &["namespaces.hr.ttl", "5184000s", "max_ttl"]),
             ("[namespaces.hr]\nttl = \"soon\"", &["namespaces.hr.ttl", "soon"]),
             (

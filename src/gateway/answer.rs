@@ -36,6 +36,8 @@ pub enum Source {
     Semantic {
         /// Cosine similarity of the two questions.
         similarity: f32,
+        /// That one answer serves both, by the encoder's head, where it has one.
+        probability: Option<f32>,
     },
     /// The same was answered before, and the answer's time is over; no provider could answer.
     Stale,

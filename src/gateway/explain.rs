@@ -6,7 +6,7 @@ use super::call::{Route, fuzzy};
 use super::{Call, Gateway};
 use crate::cache::Entry;
 use crate::cache::key::{ExactKey, Scope};
-use crate::cache::semantic::Judged;
+use crate::cache::semantic::{Asked, Judged, best};
 use crate::cache::verify::Verdict;
 use crate::chat::Question;
 
@@ -48,6 +48,8 @@ pub struct ExplainedCandidate {
     pub question: String,
     /// Cosine similarity to the question asked.
     pub similarity: f32,
+    /// That one answer serves both, by the encoder's head; `null` when it was not asked.
+    pub probability: Option<f32>,
     /// `same`, or the stage that refuses it.
     pub verdict: &'static str,
     /// Whether it may still be served: in time, and not purged.
@@ -136,12 +138,13 @@ impl Gateway {
             }
         };
         let now = self.parts.clock.now();
-        let thresholds = &call.namespace.settings().thresholds;
-        let threshold = self.parts.semantic.threshold(&embedding, thresholds);
+        let matching = &call.namespace.settings().matching;
+        let threshold = self.parts.semantic.verifier().threshold(&embedding, matching);
         explained.embedder = Some(embedding.embedder.to_string());
         explained.threshold = Some(threshold);
         let serves = |entry: &Entry| self.serves(entry, call);
-        let judged = self.parts.semantic.judge(scope, &question, &embedding, thresholds, &serves).await;
+        let asked = Asked { scope, question: &question, embedding: &embedding, matching };
+        let judged = self.parts.semantic.judge(asked, &serves).await;
         let judged = match judged {
             Ok(judged) => judged,
             Err(error) => {
@@ -149,13 +152,14 @@ impl Gateway {
                 return;
             }
         };
-        let hit = judged.iter().position(|judged| judged.verdict == Verdict::Same && judged.servable);
+        let hit = best(&judged);
         let shown = |judged: &Judged| {
             let entry: &Entry = &judged.candidate.entry;
             ExplainedCandidate {
                 id: entry.key,
                 question: entry.question.clone(),
                 similarity: judged.candidate.similarity,
+                probability: judged.probability,
                 verdict: match judged.verdict {
                     Verdict::Same => "same",
                     Verdict::Different(refusal) => refusal.label(),

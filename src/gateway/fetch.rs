@@ -169,9 +169,9 @@ impl Gateway {
                 return None;
             }
         };
-        let thresholds = &call.namespace.settings().thresholds;
+        let matching = &call.namespace.settings().matching;
         let serves = |entry: &Entry| self.serves(entry, call);
-        let lookup = self.parts.semantic.lookup(&ticket.scope, &question, thresholds, &serves).await;
+        let lookup = self.parts.semantic.lookup(&ticket.scope, &question, matching, &serves).await;
         ticket.embedding = lookup.embedding;
         if let Some(time) = lookup.embed_time {
             self.parts.metrics.embed(time);
@@ -180,7 +180,9 @@ impl Gateway {
             self.parts.metrics.search(time);
         }
         match lookup.found {
-            Found::Hit { entry, similarity } => Some((Source::Semantic { similarity }, entry)),
+            Found::Hit { entry, similarity, probability } => {
+                Some((Source::Semantic { similarity, probability }, entry))
+            }
             Found::Miss(nearest) => {
                 if let Some((_, refusal)) = nearest {
                     metrics.refused(refusal.label());

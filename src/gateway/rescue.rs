@@ -81,8 +81,8 @@ impl Gateway {
             return Some(Arc::new(entry));
         }
         let question = fuzzy(call, &self.switched()).ok()?;
-        let thresholds = &call.namespace.settings().thresholds;
-        match self.parts.semantic.lookup(&ticket.scope, &question, thresholds, &serves).await.found {
+        let matching = &call.namespace.settings().matching;
+        match self.parts.semantic.lookup(&ticket.scope, &question, matching, &serves).await.found {
             Found::Hit { entry, .. } => Some(entry),
             Found::Miss(_) | Found::Bypassed(_) => None,
         }

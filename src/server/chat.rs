@@ -207,8 +207,11 @@ fn describe(context: &Context, answer: &Answer, form: Form) -> HeaderMap {
         (kept, AnswerBody::Kept(entry)) => {
             let now = context.clock.now();
             let layer = match kept {
-                Source::Semantic { similarity } => {
+                Source::Semantic { similarity, probability } => {
                     put(HeaderName::from_static("x-refrain-similarity"), format!("{similarity:.4}"));
+                    if let Some(probability) = probability {
+                        put(HeaderName::from_static("x-refrain-probability"), format!("{probability:.4}"));
+                    }
                     "semantic"
                 }
                 Source::Stale => "stale",
@@ -266,7 +269,7 @@ impl LogLine {
     fn write(&self, headers: &HeaderMap, begun: Instant, error: Option<&ApiError>) {
         let (source, similarity, provider) = match &self.source {
             Some(Source::Exact) => ("exact", None, None),
-            Some(Source::Semantic { similarity }) => ("semantic", Some(*similarity), None),
+            Some(Source::Semantic { similarity, .. }) => ("semantic", Some(*similarity), None),
             Some(Source::Stale) => ("stale", None, None),
             Some(Source::Substitute(substitute)) => (substitute.label(), None, None),
             Some(Source::Upstream { served, coalesced }) => {

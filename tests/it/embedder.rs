@@ -188,3 +188,52 @@ fn a_missing_or_damaged_file_is_one_sentence_that_says_what_to_do() {
         assert!(!message.contains('\n') && message.len() < 600, "{message}");
     }
 }
+
+/// What the start says when `change` has been at a copy of the English encoder's verifier.
+fn verifier_refusal(change: impl FnOnce(&Path)) -> Option<String> {
+    if !fetched(&[ENGLISH]) {
+        return None;
+    }
+    let mut config = config();
+    let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("models/verifier").join(ENGLISH);
+    let copy = tempfile::tempdir().unwrap();
+    for entry in std::fs::read_dir(shipped).unwrap() {
+        let entry = entry.unwrap();
+        std::fs::copy(entry.path(), copy.path().join(entry.file_name())).unwrap();
+    }
+    change(copy.path());
+    let encoder = config.encoders.get_mut(ENGLISH).unwrap();
+    encoder.verifier.as_mut().unwrap().files = copy.path().to_string_lossy().into_owned();
+    let loaded = OnnxEmbedder::try_new(ENGLISH, &config.encoders[ENGLISH], &config.embedder);
+    Some(loaded.err().map(|refused| refused.to_string()).unwrap_or_default())
+}
+
+#[test]
+fn a_verifier_in_a_folder_is_as_good_as_the_one_built_in() {
+    assert!(verifier_refusal(|_| ()).unwrap_or_default().is_empty());
+}
+
+#[test]
+fn a_verifier_that_cannot_be_trusted_stops_the_start() {
+    let edit = |file: &'static str, from: &'static str, to: &'static str| {
+        move |folder: &Path| {
+            let content = std::fs::read_to_string(folder.join(file)).unwrap();
+            assert!(content.contains(from));
+            std::fs::write(folder.join(file), content.replace(from, to)).unwrap();
+        }
+    };
+    let remove = |file: &'static str| move |folder: &Path| std::fs::remove_file(folder.join(file)).unwrap();
+    let refusals = [
+        verifier_refusal(remove("compare.onnx")),
+        verifier_refusal(|folder| std::fs::write(folder.join("project.onnx"), "none").unwrap()),
+        verifier_refusal(edit("head.json", "bge-small", "bge-large")),
+        verifier_refusal(edit("head.json", "window", "windows")),
+        verifier_refusal(edit("reference.json", "\"logit\": ", "\"logit\": 9")),
+    ];
+    for message in refusals.into_iter().flatten() {
+        for word in [ENGLISH, "verifier", "cannot be used"] {
+            assert!(message.contains(word), "{message:?}");
+        }
+        assert!(!message.contains('\n') && message.len() < 600, "{message}");
+    }
+}

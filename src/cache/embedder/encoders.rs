@@ -10,8 +10,8 @@ use super::coverage::Language;
 use super::lazy::{Lazy, Loader};
 use super::memo::Memo;
 use super::onnx::OnnxEmbedder;
-use super::{EmbedError, Embedder, EmbedderId, Embedding, LoadError, too_long};
-use crate::config::{self, Covers, Load};
+use super::{EmbedError, Embedder, EmbedderId, Embedding, LoadError, Tokens, too_long};
+use crate::config::{self, Covers, Load, Policy};
 
 /// The configured encoders, in order, and the memo they share.
 pub struct Encoders {
@@ -25,6 +25,7 @@ pub struct Encoder {
     covers: Covers,
     window: usize,
     threshold: f32,
+    verifier: Option<config::Verifier>,
     load: Load,
     embedder: Lazy,
 }
@@ -44,7 +45,7 @@ impl Encoders {
         Self::with_loaders(&settings, described, load)
     }
 
-    fn with_loaders(
+    pub(in crate::cache) fn with_loaders(
         settings: &config::Embedder,
         described: &BTreeMap<String, config::Encoder>,
         loader: impl Fn(&str, &config::Encoder) -> Arc<Loader>,
@@ -61,6 +62,7 @@ impl Encoders {
                 covers: encoder.covers,
                 window: encoder.window,
                 threshold: encoder.threshold.get(),
+                verifier: encoder.verifier.clone(),
                 load: encoder.load,
                 embedder,
             });
@@ -77,6 +79,7 @@ impl Encoders {
             covers,
             window: usize::MAX,
             threshold,
+            verifier: None,
             load: Load::Start,
         };
         Self { encoders: embedders.into_iter().map(ready).collect(), memo: Memo::new(memo_bytes) }
@@ -95,6 +98,19 @@ impl Encoders {
             }
         }
         Err(EmbedError::NotCovered)
+    }
+
+    /// What the head of the texts' embedder says of them.
+    pub async fn compare(
+        &self,
+        embedder: &EmbedderId,
+        asked: &Arc<Tokens>,
+        stored: &Arc<Tokens>,
+        similarity: f32,
+    ) -> Result<f32, EmbedError> {
+        let embedder = self.of(embedder).and_then(Encoder::embedder).ok_or(EmbedError::Loading)?;
+        let head = embedder.head().ok_or_else(|| EmbedError::Failed("the encoder has no head".into()))?;
+        head.compare(asked, stored, similarity).await
     }
 
     /// The embedders that are loaded.
@@ -127,9 +143,24 @@ impl Encoder {
         &self.name
     }
 
+    /// The probability from which on the encoder's head is believed; `None` where it has no head or
+    /// the policy does without, so that similarity decides.
+    pub fn min_probability(&self, policy: Policy) -> Option<f32> {
+        let verifier = self.verifier.as_ref()?;
+        match policy {
+            Policy::Strict => Some(verifier.strict.get()),
+            Policy::Balanced => Some(verifier.balanced.get()),
+            Policy::Loose => Some(verifier.loose.get()),
+            Policy::Similarity => None,
+        }
+    }
+
     /// The similarity from which on a question may be the same, unless a namespace says otherwise.
-    pub fn threshold(&self) -> f32 {
-        self.threshold
+    pub fn threshold(&self, policy: Policy) -> f32 {
+        match &self.verifier {
+            Some(verifier) if policy != Policy::Similarity => verifier.floor.get(),
+            _ => self.threshold,
+        }
     }
 
     /// Its embedder, once loaded.
@@ -226,7 +257,8 @@ mod tests {
     #[tokio::test]
     async fn thresholds_and_names_belong_to_embedders() {
         let Fakes { encoders, english, multilingual } = fakes();
-        let known = |id| encoders.of(id).map(|encoder| (encoder.name(), encoder.threshold()));
+        let known =
+            |id| encoders.of(id).map(|encoder| (encoder.name(), encoder.threshold(Policy::Similarity)));
         assert_eq!(known(english.id()), Some(("bge-small-en-v1.5", 0.92)));
         assert_eq!(known(multilingual.id()), None);
         load_multilingual(&encoders).await;
@@ -243,7 +275,18 @@ mod tests {
         encoders.embed("How do I reset it?").await.unwrap();
         encoders.embed("How do I reset it?").await.unwrap();
         assert_eq!(fake.calls(), 1);
-        assert_eq!(encoders.of(fake.id()).map(Encoder::threshold), Some(0.5));
+        assert_eq!(encoders.of(fake.id()).map(|own| own.threshold(Policy::Balanced)), Some(0.5));
+    }
+
+    #[tokio::test]
+    async fn what_a_policy_asks_of_an_encoder_with_a_verifier() {
+        let Fakes { encoders, english, .. } = fakes();
+        let encoder = encoders.of(english.id()).unwrap();
+        let [strict, balanced, loose] = [Policy::Strict, Policy::Balanced, Policy::Loose]
+            .map(|policy| (encoder.threshold(policy), encoder.min_probability(policy).unwrap()));
+        assert!(strict.0 < encoder.threshold(Policy::Similarity), "the verifier sees more than is served");
+        assert!(strict.1 > balanced.1 && balanced.1 > loose.1);
+        assert_eq!(encoder.min_probability(Policy::Similarity), None);
     }
 
     #[test]

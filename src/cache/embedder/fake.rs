@@ -1,7 +1,7 @@
 //! An embedder for tests: it answers when the test likes, and counts.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
 use tokio::sync::watch;
@@ -65,6 +65,6 @@ impl Embedder for Fake {
         }
         #[expect(clippy::cast_precision_loss, reason = "a test's texts are short")]
         let angle = text.len() as f32;
-        Ok(Embedding { embedder: self.id.clone(), vector: Arc::new([angle.cos(), angle.sin()]) })
+        Ok(Embedding::new(self.id.clone(), [angle.cos(), angle.sin()]))
     }
 }

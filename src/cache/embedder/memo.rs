@@ -24,7 +24,7 @@ type Flight = Pin<Box<dyn Future<Output = Outcome> + Send>>;
 /// The memo. Clones share it.
 #[derive(Clone)]
 pub struct Memo {
-    vectors: Cache<Key, Arc<[f32]>>,
+    embeddings: Cache<Key, Embedding>,
     flights: Arc<Mutex<Flights>>,
 }
 
@@ -43,12 +43,13 @@ struct Flights {
 impl Memo {
     /// A memo of about `max_bytes`; the least used vectors go first.
     pub fn new(max_bytes: u64) -> Self {
-        let weigh = |key: &Key, vector: &Arc<[f32]>| {
-            let bytes = OVERHEAD + key.text.len() + size_of_val(&**vector);
+        let weigh = |key: &Key, embedding: &Embedding| {
+            let tokens = embedding.tokens.as_ref().map_or(0, |tokens| tokens.weight());
+            let bytes = OVERHEAD + key.text.len() + size_of_val(&*embedding.vector) + tokens;
             u32::try_from(bytes).unwrap_or(u32::MAX)
         };
         Self {
-            vectors: Cache::builder().max_capacity(max_bytes).weigher(weigh).build(),
+            embeddings: Cache::builder().max_capacity(max_bytes).weigher(weigh).build(),
             flights: Arc::default(),
         }
     }
@@ -57,15 +58,15 @@ impl Memo {
     /// callers wait. Dropping the future leaves the flight to the others.
     pub async fn embed(&self, embedder: &Arc<dyn Embedder>, text: &str) -> Outcome {
         let key = Key { embedder: embedder.id().clone(), text: text.into() };
-        if let Some(vector) = self.vectors.get(&key) {
-            return Ok(Embedding { embedder: key.embedder, vector });
+        if let Some(embedding) = self.embeddings.get(&key) {
+            return Ok(embedding);
         }
         self.join(embedder, key).await
     }
 
     /// Remembered vectors, and the bytes they take; both lag a little behind.
     pub fn size(&self) -> (u64, u64) {
-        (self.vectors.entry_count(), self.vectors.weighted_size())
+        (self.embeddings.entry_count(), self.embeddings.weighted_size())
     }
 
     /// The flight of this text, boarded by all who ask before it lands.
@@ -81,7 +82,7 @@ impl Memo {
         let flight: Flight = Box::pin(async move {
             let landing = landing;
             let embedding = embedder.embed(&landing.key.text).await?;
-            landing.memo.vectors.insert(landing.key.clone(), Arc::clone(&embedding.vector));
+            landing.memo.embeddings.insert(landing.key.clone(), embedding.clone());
             Ok(embedding)
         });
         let flight = flight.shared();
@@ -186,8 +187,8 @@ mod tests {
         for n in 0..1_000 {
             memo.embed(&fake, &format!("question {n}")).await.unwrap();
         }
-        memo.vectors.run_pending_tasks();
-        assert!(memo.vectors.weighted_size() <= 10_000);
-        assert!(memo.vectors.entry_count() > 0);
+        memo.embeddings.run_pending_tasks();
+        assert!(memo.embeddings.weighted_size() <= 10_000);
+        assert!(memo.embeddings.entry_count() > 0);
     }
 }

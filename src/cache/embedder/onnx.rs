@@ -11,6 +11,7 @@
 //! Weights that lie beside the model are mapped from their file; a model in one file is read
 //! whole first, and the allocator may keep that room for a while.
 
+mod head;
 mod pool;
 mod runtime;
 mod self_test;
@@ -28,9 +29,10 @@ use ort::environment::Environment;
 use ort::ep::CPU;
 use sha2::{Digest, Sha256};
 
-use super::{EmbedError, Embedder, EmbedderId, Embedding, LoadError, too_long};
+use super::{EmbedError, Embedder, EmbedderId, Embedding, Head, LoadError, Tokens, too_long};
 use crate::config::{self, Load, Pooling};
-use pool::{Model, Pool};
+use head::{Head as HeadFiles, HeadSessions};
+use pool::Pool;
 
 /// Where ONNX Runtime looks for weights that lie beside the model; so it maps them into memory
 /// instead of copying them.
@@ -48,7 +50,8 @@ pub struct OnnxEmbedder {
     dimensions: usize,
     window: usize,
     prefix: String,
-    pool: Pool,
+    has_head: bool,
+    pool: Pool<Onnx>,
 }
 
 impl OnnxEmbedder {
@@ -61,17 +64,24 @@ impl OnnxEmbedder {
         let environment = runtime::environment(&settings.runtime)?;
         let folder = Folder::new(name, encoder, settings);
         let id = folder.id(encoder)?;
-        let mut first = folder.open(encoder, &environment)?;
+        let head = encoder.verifier.as_ref().map(|verifier| HeadFiles::find(name, &id, &verifier.files));
+        let head = head.transpose()?;
+        let open = || folder.open(encoder, &environment, head.as_ref());
+        let mut first = open()?;
         let dimensions =
-            self_test::run(encoder.covers, |text| first.embed(&format!("{}{text}", encoder.prefix)))
+            self_test::run(encoder.covers, |text| first.vector(&format!("{}{text}", encoder.prefix)))
                 .map_err(|reason| LoadError::SelfTest { encoder: name.into(), reason: reason.into() })?;
+        if let Some(head) = &head {
+            first.check_head(head, &encoder.prefix)?;
+        }
         let mut workers = vec![first];
         while workers.len() < worker_count(settings.workers, encoder.load) {
-            workers.push(folder.open(encoder, &environment)?);
+            workers.push(open()?);
         }
         let pool = Pool::try_new(workers, settings.queue, settings.timeout)
             .map_err(|error| folder.unusable(&error))?;
-        Ok(Self { id, dimensions, window: encoder.window, prefix: encoder.prefix.clone(), pool })
+        let (window, prefix) = (encoder.window, encoder.prefix.clone());
+        Ok(Self { id, dimensions, window, prefix, has_head: head.is_some(), pool })
     }
 }
 
@@ -87,9 +97,32 @@ impl Embedder for OnnxEmbedder {
 
     async fn embed(&self, text: &str) -> Result<Embedding, EmbedError> {
         too_long(text, self.window)?;
-        let vector = self.pool.embed(format!("{}{text}", self.prefix)).await?;
+        let text = format!("{}{text}", self.prefix);
+        let (vector, tokens) = self.pool.run(move |model| model.embed(&text)).await?;
         self_test::check(&vector, self.dimensions).map_err(|reason| EmbedError::Failed(reason.into()))?;
-        Ok(Embedding { embedder: self.id.clone(), vector: vector.into() })
+        Ok(Embedding { embedder: self.id.clone(), vector: vector.into(), tokens: tokens.map(Arc::new) })
+    }
+
+    fn head(&self) -> Option<&dyn Head> {
+        self.has_head.then_some(self)
+    }
+}
+
+#[async_trait]
+impl Head for OnnxEmbedder {
+    async fn compare(
+        &self,
+        asked: &Arc<Tokens>,
+        stored: &Arc<Tokens>,
+        similarity: f32,
+    ) -> Result<f32, EmbedError> {
+        let (asked, stored) = (Arc::clone(asked), Arc::clone(stored));
+        let probability = self.pool.run(move |model| model.compare(&asked, &stored, similarity)).await?;
+        if probability.is_nan() {
+            Err(EmbedError::Failed("the head gave no number".into()))
+        } else {
+            Ok(probability)
+        }
     }
 }
 
@@ -109,22 +142,88 @@ struct Onnx {
     window: usize,
     /// The token that stands for all the tokenizer does not know.
     unknown: Option<u32>,
+    pooling: Pooling,
+    head: Option<HeadSessions>,
 }
 
-impl Model for Onnx {
-    fn embed(&mut self, text: &str) -> Result<Vec<f32>, EmbedError> {
-        let failed = |error: &dyn std::fmt::Display| EmbedError::Failed(error.to_string().into());
+/// A text's vector, and its tokens where there is a head.
+type Encoded = (Vec<f32>, Option<Tokens>);
+
+impl Onnx {
+    /// The vector of the whole text, of unit length, and what the head compares of it.
+    fn embed(&mut self, text: &str) -> Result<Encoded, EmbedError> {
+        let ids = self.ids(text)?;
+        let Some(head) = &mut self.head else { return Ok((self.vector(text)?, None)) };
+        let output = self.model.transform([text], None).map_err(|error| failed(&error))?;
+        let batches = output.into_raw();
+        let outputs = batches.first().map(|batch| &*batch.outputs).unwrap_or_default();
+        let named = outputs.iter().find(|(name, _)| name == "last_hidden_state").or(outputs.first());
+        let (_, value) = named.ok_or_else(|| failed(&"the model gave nothing"))?;
+        let (_, hidden) = value.try_extract_tensor::<f32>().map_err(|error| failed(&error))?;
+        let vector = pooled(hidden, ids.len(), self.pooling);
+        Ok((vector, Some(head.project(&ids, hidden)?)))
+    }
+
+    fn compare(&mut self, asked: &Tokens, stored: &Tokens, similarity: f32) -> Result<f32, EmbedError> {
+        let head = self.head.as_mut().ok_or_else(|| failed(&"there is no head"))?;
+        head.compare(asked, stored, similarity)
+    }
+
+    /// Fails when the head does not answer its references as it did when it was trained.
+    fn check_head(&mut self, files: &HeadFiles, prefix: &str) -> Result<(), LoadError> {
+        let unusable = |error: EmbedError| files.unusable(error.to_string());
+        for reference in &files.references {
+            let mut tokens = |text: &str| -> Result<Tokens, EmbedError> {
+                let (_, tokens) = self.embed(&format!("{prefix}{text}"))?;
+                tokens.ok_or_else(|| failed(&"there is no head"))
+            };
+            let (a, b) = (tokens(&reference.a).map_err(unusable)?, tokens(&reference.b).map_err(unusable)?);
+            let probability = self.compare(&a, &b, 1.0).map_err(unusable)?;
+            files.check(reference, probability)?;
+        }
+        Ok(())
+    }
+
+    fn vector(&mut self, text: &str) -> Result<Vec<f32>, EmbedError> {
+        self.ids(text)?;
+        let vectors = self.model.embed([text], None).map_err(|error| failed(&error))?;
+        vectors.into_iter().next().ok_or_else(|| failed(&"the model gave no vector"))
+    }
+
+    /// The text's tokens, if the model reads and knows them all.
+    fn ids(&self, text: &str) -> Result<Vec<u32>, EmbedError> {
         let tokens = self.model.tokenizer.encode(text, true).map_err(|error| failed(&error))?;
-        let ids = tokens.get_ids();
+        let ids = tokens.get_ids().to_vec();
         if ids.len() > self.window {
             return Err(EmbedError::TooLong { window: self.window });
         }
         if self.unknown.is_some_and(|unknown| ids.contains(&unknown)) {
             return Err(EmbedError::NotCovered);
         }
-        let vectors = self.model.embed([text], None).map_err(|error| failed(&error))?;
-        vectors.into_iter().next().ok_or_else(|| failed(&"the model gave no vector"))
+        Ok(ids)
     }
+}
+
+fn failed(error: &dyn std::fmt::Display) -> EmbedError {
+    EmbedError::Failed(error.to_string().into())
+}
+
+/// One vector of unit length for a text, from those of its tokens.
+fn pooled(hidden: &[f32], tokens: usize, pooling: Pooling) -> Vec<f32> {
+    let width = hidden.len() / tokens.max(1);
+    let mut vector = match pooling {
+        Pooling::Cls => hidden[..width].to_vec(),
+        // Their sum points where their mean does.
+        Pooling::Mean => hidden.chunks_exact(width.max(1)).fold(vec![0.0; width], |mut sum, token| {
+            sum.iter_mut().zip(token).for_each(|(sum, value)| *sum += value);
+            sum
+        }),
+    };
+    let length = vector.iter().map(|value| value * value).sum::<f32>().sqrt();
+    for value in &mut vector {
+        *value /= length;
+    }
+    vector
 }
 
 /// The folder of an encoder's files.
@@ -169,7 +268,12 @@ impl Folder {
     }
 
     /// A session and a tokenizer for one worker.
-    fn open(&self, encoder: &config::Encoder, environment: &Environment) -> Result<Onnx, LoadError> {
+    fn open(
+        &self,
+        encoder: &config::Encoder,
+        environment: &Environment,
+        head: Option<&HeadFiles>,
+    ) -> Result<Onnx, LoadError> {
         let special = self.read("special_tokens_map.json")?;
         let unknown = unknown_token(&special);
         let files = TokenizerFiles {
@@ -196,7 +300,8 @@ impl Folder {
         model.tokenizer.with_padding(None);
         model.tokenizer.with_truncation(None).map_err(|error| self.unusable(error.as_ref()))?;
         let unknown = unknown.and_then(|token| model.tokenizer.token_to_id(&token));
-        Ok(Onnx { model, window: encoder.window, unknown })
+        let head = head.map(|head| head.open(environment)).transpose()?;
+        Ok(Onnx { model, window: encoder.window, unknown, pooling: encoder.pooling, head })
     }
 
     fn read(&self, file: &str) -> Result<Vec<u8>, LoadError> {

@@ -156,7 +156,8 @@ impl VectorStore for EdgeStore {
     }
 
     async fn upsert(&self, entry: &Entry, embedding: Option<&Embedding>) -> Result<(), StoreError> {
-        let payload = record::payload(entry).map_err(|error| StoreError::Failed(error.to_string().into()))?;
+        let payload = record::payload(entry, embedding)
+            .map_err(|error| StoreError::Failed(error.to_string().into()))?;
         let (shard, dimensions, vector) = match embedding {
             Some(embedding) => {
                 check_dimensions(&self.shards, &embedding.embedder, embedding.vector.len())?;
@@ -319,7 +320,8 @@ fn nearest(
     };
     let candidate = |point: ScoredPoint| {
         let entry = entry_of(point.id, point.payload.as_ref())?;
-        Some(Candidate { entry, similarity: point.score })
+        let tokens = point.payload.as_ref().and_then(|Payload(fields)| fields.get(record::TOKENS)?.as_str());
+        Some(Candidate { entry, similarity: point.score, tokens: record::tokens(tokens) })
     };
     let points = shard.with(|edge| edge.query(query))?;
     Ok(points.into_iter().filter_map(candidate).collect())

@@ -142,7 +142,7 @@ impl QdrantStore {
             .query(embedding.vector.to_vec())
             .filter(filter::all_of(conditions))
             .limit(limit as u64)
-            .with_payload(only_entry())
+            .with_payload(only(&[record::ENTRY, record::TOKENS]))
             .with_vectors(false);
         if let Some(min_similarity) = min_similarity {
             // The server's threshold must be exceeded; ours only has to be reached.
@@ -152,7 +152,8 @@ impl QdrantStore {
         let points = unless_missing(outcome)?.map(|answer| answer.result).unwrap_or_default();
         let candidates = points.into_iter().filter_map(|point| {
             let entry = entry_of(point.id.as_ref(), &point.payload)?;
-            Some(Candidate { entry, similarity: point.score })
+            let tokens = point.payload.get(record::TOKENS).and_then(filter::text);
+            Some(Candidate { entry, similarity: point.score, tokens: record::tokens(tokens) })
         });
         Ok(candidates.collect())
     }
@@ -210,8 +211,8 @@ impl VectorStore for QdrantStore {
 
     async fn upsert(&self, entry: &Entry, embedding: Option<&Embedding>) -> Result<(), StoreError> {
         let operation = async {
-            let payload =
-                record::payload(entry).map_err(|error| StoreError::Failed(error.to_string().into()))?;
+            let payload = record::payload(entry, embedding)
+                .map_err(|error| StoreError::Failed(error.to_string().into()))?;
             let payload: HashMap<String, Value> =
                 payload.into_iter().map(|(field, value)| (field, value.into())).collect();
             let id = filter::point(entry.key.as_uuid());
@@ -348,7 +349,11 @@ fn unless_missing<T>(outcome: Result<T, Fault>) -> Result<Option<T>, StoreError>
 }
 
 fn only_entry() -> PayloadIncludeSelector {
-    PayloadIncludeSelector { fields: vec![record::ENTRY.to_owned()] }
+    only(&[record::ENTRY])
+}
+
+fn only(fields: &[&str]) -> PayloadIncludeSelector {
+    PayloadIncludeSelector { fields: fields.iter().map(|&field| field.to_owned()).collect() }
 }
 
 fn entry_of(id: Option<&PointId>, payload: &HashMap<String, Value>) -> Option<Entry> {

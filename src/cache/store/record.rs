@@ -4,17 +4,24 @@
 //! string of JSON, because a payload's numbers are 64-bit floats or signed integers to Qdrant:
 //! a nested object would not come back as it went in.
 
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Map, Value, json};
 use tracing::warn;
 use uuid::Uuid;
 
 use super::{Cursor, Selector, StoreError};
 use crate::cache::Entry;
-use crate::cache::embedder::EmbedderId;
+use crate::cache::embedder::{EmbedderId, Embedding, Tokens};
 use crate::cache::key::Scope;
 
 /// The field that holds the whole entry.
 pub(super) const ENTRY: &str = "entry";
+
+/// The field that holds what the embedder's head compares.
+pub(super) const TOKENS: &str = "tokens";
 
 const SCOPE: &str = "scope";
 const NAMESPACE: &str = "namespace";
@@ -62,7 +69,10 @@ pub(super) enum Condition {
 }
 
 /// The payload of an entry's point.
-pub(super) fn payload(entry: &Entry) -> Result<Map<String, Value>, serde_json::Error> {
+pub(super) fn payload(
+    entry: &Entry,
+    embedding: Option<&Embedding>,
+) -> Result<Map<String, Value>, serde_json::Error> {
     let Scope { partition, digest } = &entry.scope;
     let fields = [
         (SCOPE, json!(digest.to_hex())),
@@ -75,7 +85,14 @@ pub(super) fn payload(entry: &Entry) -> Result<Map<String, Value>, serde_json::E
         (EXPIRES_AT, json!(integer(entry.expires_at.0))),
         (ENTRY, json!(serde_json::to_string(entry)?)),
     ];
-    Ok(fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+    let tokens = embedding.and_then(|embedding| embedding.tokens.as_ref());
+    let tokens = tokens.map(|tokens| (TOKENS, json!(BASE64.encode(tokens.to_bytes()))));
+    Ok(fields.into_iter().chain(tokens).map(|(name, value)| (name.to_owned(), value)).collect())
+}
+
+/// The tokens of a point, from their text; `None` when there are none, or none that can be read.
+pub(super) fn tokens(text: Option<&str>) -> Option<Arc<Tokens>> {
+    Tokens::from_bytes(&BASE64.decode(text?).ok()?).map(Arc::new)
 }
 
 /// The entry of a point. One that cannot be read is no entry: it is a miss, and worth a line.

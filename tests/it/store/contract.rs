@@ -89,7 +89,7 @@ pub(crate) fn at(degrees: f32) -> Embedding {
 fn of(embedder: &EmbedderId, degrees: f32) -> Embedding {
     let mut vector = [0.0; DIMENSIONS];
     (vector[1], vector[0]) = degrees.to_radians().sin_cos();
-    Embedding { embedder: embedder.clone(), vector: vector.into() }
+    Embedding::new(embedder.clone(), vector)
 }
 
 pub(crate) fn scope(namespace: &str, tenant: &str, epoch: u64, system: &str) -> Scope {

@@ -33,7 +33,7 @@ fn vector(seed: u32) -> Embedding {
     for value in &mut vector {
         *value /= length;
     }
-    Embedding { embedder: embedder(), vector: vector.into() }
+    Embedding::new(embedder(), vector)
 }
 
 /// Every tenth entry lies in one large scope, the others in a thousand small ones.

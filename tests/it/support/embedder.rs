@@ -78,6 +78,6 @@ impl Embedder for FakeEmbedder {
         if let Some(failure) = self.failure.lock().unwrap().clone() {
             return Err(failure);
         }
-        Ok(Embedding { embedder: self.id.clone(), vector: self.vector(text).into() })
+        Ok(Embedding::new(self.id.clone(), self.vector(text)))
     }
 }

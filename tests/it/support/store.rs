@@ -77,7 +77,7 @@ impl MemoryStore {
             .filter_map(|(entry, stored)| {
                 let stored = stored.as_ref().filter(|stored| stored.embedder == embedding.embedder)?;
                 let similarity = stored.vector.iter().zip(&*embedding.vector).map(|(a, b)| a * b).sum();
-                Some(Candidate { entry: entry.clone(), similarity })
+                Some(Candidate { entry: entry.clone(), similarity, tokens: stored.tokens.clone() })
             })
             .collect();
         found.sort_by(|a, b| b.similarity.total_cmp(&a.similarity));

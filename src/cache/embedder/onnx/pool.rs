@@ -14,32 +14,20 @@ use tokio::sync::oneshot;
 
 use crate::cache::embedder::EmbedError;
 
-/// What a worker owns and asks for vectors.
-pub(super) trait Model: Send + 'static {
-    /// The vector of the whole text, of unit length.
-    fn embed(&mut self, text: &str) -> Result<Vec<f32>, EmbedError>;
-}
-
-struct Job {
-    text: String,
-    answer: oneshot::Sender<Result<Vec<f32>, EmbedError>>,
-}
+/// Something to do with a worker's model.
+type Job<M> = Box<dyn FnOnce(&mut M) + Send>;
 
 /// The workers and their queue.
-pub(super) struct Pool {
+pub(super) struct Pool<M> {
     /// `None` once the pool closes.
-    queue: Option<SyncSender<Job>>,
+    queue: Option<SyncSender<Job<M>>>,
     workers: Vec<JoinHandle<()>>,
     timeout: Duration,
 }
 
-impl Pool {
-    /// A worker for each model. `queue` texts wait at most; `timeout` runs from the call.
-    pub(super) fn try_new<M: Model>(
-        models: Vec<M>,
-        queue: usize,
-        timeout: Duration,
-    ) -> std::io::Result<Self> {
+impl<M: Send + 'static> Pool<M> {
+    /// A worker for each model. `queue` jobs wait at most; `timeout` runs from the call.
+    pub(super) fn try_new(models: Vec<M>, queue: usize, timeout: Duration) -> std::io::Result<Self> {
         let (sender, receiver) = sync_channel(queue);
         let receiver = Arc::new(Mutex::new(receiver));
         let mut pool = Self { queue: Some(sender), workers: Vec::new(), timeout };
@@ -53,12 +41,21 @@ impl Pool {
         Ok(pool)
     }
 
-    /// The text's vector. A full queue is refused at once. Text whose caller has left, by
-    /// timeout or by dropping the future, is skipped unless a worker has begun it.
-    pub(super) async fn embed(&self, text: String) -> Result<Vec<f32>, EmbedError> {
+    /// What `work` makes of a model. A full queue is refused at once. Work whose caller has left,
+    /// by timeout or by dropping the future, is skipped unless a worker has begun it.
+    pub(super) async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut M) -> Result<T, EmbedError> + Send + 'static,
+    ) -> Result<T, EmbedError> {
         let (answer, answered) = oneshot::channel();
+        let job = Box::new(move |model: &mut M| {
+            if !answer.is_closed() {
+                // The caller may leave meanwhile.
+                let _ = answer.send(caught(|| work(model)));
+            }
+        });
         let queue = self.queue.as_ref().ok_or_else(closed)?;
-        queue.try_send(Job { text, answer }).map_err(|error| match error {
+        queue.try_send(job).map_err(|error| match error {
             TrySendError::Full(_) => EmbedError::Busy,
             TrySendError::Disconnected(_) => closed(),
         })?;
@@ -70,7 +67,7 @@ impl Pool {
     }
 }
 
-impl Drop for Pool {
+impl<M> Drop for Pool<M> {
     /// Waits for the texts under way (milliseconds): a process that ends while ONNX Runtime
     /// computes may crash.
     fn drop(&mut self) {
@@ -86,21 +83,20 @@ fn closed() -> EmbedError {
     EmbedError::Failed("the workers have stopped".into())
 }
 
-fn work<M: Model>(mut model: M, queue: &Mutex<Receiver<Job>>) {
+fn work<M>(mut model: M, queue: &Mutex<Receiver<Job<M>>>) {
     loop {
         // One worker waits for a job, the others for their turn to wait.
         let job = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok(job) = job else { return };
-        if job.answer.is_closed() {
-            continue;
-        }
-        let answer = catch_unwind(AssertUnwindSafe(|| model.embed(&job.text))).unwrap_or_else(|_| {
-            tracing::error!("an embedding worker panicked; it goes on with the next text");
-            Err(EmbedError::Failed("the worker panicked".into()))
-        });
-        // The caller may have left meanwhile.
-        let _ = job.answer.send(answer);
+        job(&mut model);
     }
+}
+
+fn caught<T>(work: impl FnOnce() -> Result<T, EmbedError>) -> Result<T, EmbedError> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
+        tracing::error!("an embedding worker panicked; it goes on with the next text");
+        Err(EmbedError::Failed("the worker panicked".into()))
+    })
 }
 
 #[cfg(test)]
@@ -117,7 +113,8 @@ mod tests {
         answers: Arc<Mutex<Receiver<Option<f32>>>>,
     }
 
-    impl Model for Scripted {
+    impl Scripted {
+        #[expect(clippy::unnecessary_wraps, reason = "the pool runs work that may fail")]
         fn embed(&mut self, text: &str) -> Result<Vec<f32>, EmbedError> {
             self.asked.send(text.to_owned()).unwrap();
             let answer = self.answers.lock().unwrap().recv().unwrap();
@@ -126,7 +123,7 @@ mod tests {
     }
 
     struct Script {
-        pool: Pool,
+        pool: Pool<Scripted>,
         asked: Receiver<String>,
         answers: Sender<Option<f32>>,
     }
@@ -142,19 +139,19 @@ mod tests {
     async fn answers() {
         let script = script(1);
         script.answers.send(Some(0.5)).unwrap();
-        assert_eq!(script.pool.embed("a".into()).await.unwrap(), [0.5]);
+        assert_eq!(script.pool.run(|model| model.embed("a")).await.unwrap(), [0.5]);
         assert_eq!(script.asked.recv().unwrap(), "a");
     }
 
     #[tokio::test]
     async fn a_full_queue_is_refused_at_once() {
         let script = script(1);
-        let mut under_way = Box::pin(script.pool.embed("under way".into()));
+        let mut under_way = Box::pin(script.pool.run(|model| model.embed("under way")));
         assert!(under_way.as_mut().now_or_never().is_none());
         assert_eq!(script.asked.recv().unwrap(), "under way");
-        let mut waits = Box::pin(script.pool.embed("waits".into()));
+        let mut waits = Box::pin(script.pool.run(|model| model.embed("waits")));
         assert!(waits.as_mut().now_or_never().is_none());
-        let refused = script.pool.embed("refused".into()).now_or_never();
+        let refused = script.pool.run(|model| model.embed("refused")).now_or_never();
         assert!(matches!(refused, Some(Err(EmbedError::Busy))));
         script.answers.send(Some(1.0)).unwrap();
         script.answers.send(Some(2.0)).unwrap();
@@ -165,17 +162,17 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn text_whose_caller_has_left_is_skipped() {
         let script = script(2);
-        let mut late = Box::pin(script.pool.embed("late".into()));
+        let mut late = Box::pin(script.pool.run(|model| model.embed("late")));
         assert!(late.as_mut().now_or_never().is_none());
         assert_eq!(script.asked.recv().unwrap(), "late");
         assert!(matches!(late.await, Err(EmbedError::TimedOut)));
-        let mut left = Box::pin(script.pool.embed("left".into()));
+        let mut left = Box::pin(script.pool.run(|model| model.embed("left")));
         assert!(left.as_mut().now_or_never().is_none());
         drop(left);
         script.answers.send(Some(0.0)).unwrap();
         script.answers.send(Some(3.0)).unwrap();
         tokio::time::resume();
-        assert_eq!(script.pool.embed("wanted".into()).await.unwrap(), [3.0]);
+        assert_eq!(script.pool.run(|model| model.embed("wanted")).await.unwrap(), [3.0]);
         assert_eq!(script.asked.recv().unwrap(), "wanted");
     }
 
@@ -184,7 +181,7 @@ mod tests {
         let script = script(1);
         script.answers.send(None).unwrap();
         script.answers.send(Some(1.0)).unwrap();
-        assert!(matches!(script.pool.embed("panics".into()).await, Err(EmbedError::Failed(_))));
-        assert_eq!(script.pool.embed("works".into()).await.unwrap(), [1.0]);
+        assert!(matches!(script.pool.run(|model| model.embed("panics")).await, Err(EmbedError::Failed(_))));
+        assert_eq!(script.pool.run(|model| model.embed("works")).await.unwrap(), [1.0]);
     }
 }

@@ -49,7 +49,7 @@ fn entry(question: &str) -> Entry {
 }
 
 fn embedding() -> Embedding {
-    Embedding { embedder: EmbedderId::new("tests"), vector: vec![1.0, 0.0, 0.0, 0.0].into() }
+    Embedding::new(EmbedderId::new("tests"), [1.0, 0.0, 0.0, 0.0])
 }
 
 fn upsert(question: &str) -> Change {
@@ -57,7 +57,7 @@ fn upsert(question: &str) -> Change {
     let point = PointStructPersisted {
         id: PointId::Uuid(entry.key.as_uuid()),
         vector: VectorStructPersisted::Single(embedding().vector.to_vec()),
-        payload: Some(Payload(record::payload(&entry).unwrap())),
+        payload: Some(Payload(record::payload(&entry, None).unwrap())),
     };
     Change::Upsert { shard: shards::name(&embedding().embedder), dimensions: Some(4), point: Box::new(point) }
 }
@@ -199,7 +199,7 @@ fn the_log_is_cut_and_what_it_numbered_goes_on() {
         let Change::Upsert { shard, dimensions, mut point } = upsert("q") else { unreachable!() };
         let mut entry = entry("q");
         entry.reply.text = text.to_owned();
-        point.payload = Some(Payload(record::payload(&entry).unwrap()));
+        point.payload = Some(Payload(record::payload(&entry, None).unwrap()));
         let ticket = group.add(Change::Upsert { shard, dimensions, point });
         assert_eq!(group.finish().of(ticket), Ok(1));
     };
