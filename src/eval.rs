@@ -1,12 +1,24 @@
-//! Measures a running service on a stream of real questions.
+//! Measures hits and wrong hits: of the verifier on labelled pairs ([`pairs`]) and on streams of
+//! questions ([`stream`]), beside what others ship; and of a running service ([`Replay`]).
 //!
-//! The whole service is started on loopback with an empty cache, in front of a provider that
-//! answers each question with its class. A hit whose answer is the class of another question is
-//! wrong. Nothing is taken apart: what is measured is what a caller sees.
+//! For a replay the whole service is started on loopback with an empty cache, in front of a
+//! provider that answers each question with its class. A hit whose answer is the class of another
+//! question is wrong. Nothing is taken apart: what is measured is what a caller sees.
+
+pub mod cosine;
+pub mod curve;
+pub mod judge;
+pub mod pairs;
+pub mod picture;
+pub mod read;
+pub mod report;
+pub mod score;
+pub mod shipped;
+pub mod stream;
+mod table;
 
 use std::collections::HashMap;
 use std::fmt;
-use std::path::Path;
 use std::sync::Arc;
 
 use axum::extract::State;
@@ -22,39 +34,7 @@ use tokio_util::sync::CancellationToken;
 use crate::app::App;
 use crate::config::Config;
 use crate::gateway::Gateway;
-
-/// A question and the class of its right answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Asked {
-    /// Questions of one class have one answer.
-    pub class: String,
-    /// The question.
-    pub text: String,
-}
-
-/// Reads a stream: tab-separated, with a heading that names the columns `class` and `text`.
-pub fn read_stream(path: &Path) -> Result<Vec<Asked>, String> {
-    parse_stream(&std::fs::read_to_string(path).map_err(|error| error.to_string())?)
-}
-
-fn parse_stream(text: &str) -> Result<Vec<Asked>, String> {
-    let mut lines = text.lines();
-    let heading: Vec<&str> = lines.next().unwrap_or_default().split('\t').collect();
-    let column = |name: &str| {
-        let found = heading.iter().position(|column| *column == name);
-        found.ok_or_else(|| format!("the heading has no column {name:?}"))
-    };
-    let (class, question) = (column("class")?, column("text")?);
-    let mut stream = Vec::new();
-    for (index, line) in lines.enumerate().filter(|(_, line)| !line.is_empty()) {
-        let cells: Vec<&str> = line.split('\t').collect();
-        let (Some(class), Some(text)) = (cells.get(class), cells.get(question)) else {
-            return Err(format!("line {} has {} columns", index + 2, cells.len()));
-        };
-        stream.push(Asked { class: (*class).to_owned(), text: (*text).to_owned() });
-    }
-    Ok(stream)
-}
+use stream::Question;
 
 /// What a replay measured. Rates are shares of all requests.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -123,7 +103,7 @@ pub type ReplayError = Box<dyn std::error::Error + Send + Sync>;
 impl Replay {
     /// Starts the service as `config` says, but on free ports, with a store of its own and a
     /// provider that knows the stream's classes.
-    pub async fn start(mut config: Config, stream: &[Asked]) -> Result<Self, ReplayError> {
+    pub async fn start(mut config: Config, stream: &[Question]) -> Result<Self, ReplayError> {
         let (provider, upstream) = classes(stream).await?;
         let folder = std::env::temp_dir().join(format!("refrain-eval-{}", uuid::Uuid::new_v4().simple()));
         config.store.path.clone_from(&folder);
@@ -150,7 +130,12 @@ impl Replay {
     }
 
     /// Asks the stream in order, one after the other, and reports.
-    pub async fn run(self, name: String, stream: &[Asked], tick: impl Fn()) -> Result<Report, ReplayError> {
+    pub async fn run(
+        self,
+        name: String,
+        stream: &[Question],
+        tick: impl Fn(),
+    ) -> Result<Report, ReplayError> {
         let client = Client::builder().no_proxy().build()?;
         let mut seen = std::collections::HashSet::new();
         let (mut ideal, mut hits, mut exact, mut wrong, mut errors) = (0_u32, 0_u32, 0_u32, 0_u32, 0_u64);
@@ -213,7 +198,7 @@ impl Replay {
 }
 
 /// A provider on loopback that answers each question of the stream with its class.
-async fn classes(stream: &[Asked]) -> Result<(String, JoinHandle<()>), std::io::Error> {
+async fn classes(stream: &[Question]) -> Result<(String, JoinHandle<()>), std::io::Error> {
     let answers: HashMap<String, String> =
         stream.iter().map(|asked| (asked.text.clone(), asked.class.clone())).collect();
     let answer = |State(answers): State<Arc<HashMap<String, String>>>, Json(body): Json<Value>| async move {
@@ -234,17 +219,4 @@ async fn classes(stream: &[Asked]) -> Result<(String, JoinHandle<()>), std::io::
         let _ = axum::serve(listener, routes).await;
     });
     Ok((url, serving))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn reads_columns_by_name() {
-        let stream = parse_stream("idx\tclass\ttext\n0\ta\tone two\n\n1\tb\tthree").unwrap();
-        assert_eq!(stream[1], Asked { class: "b".into(), text: "three".into() });
-        assert!(parse_stream("idx\ttext\n0\tx").unwrap_err().contains("class"));
-        assert!(parse_stream("class\ttext\na").unwrap_err().contains("line 2"));
-    }
 }
