@@ -32,6 +32,7 @@ mod socket;
 mod stage;
 mod wire;
 
+use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -74,9 +75,19 @@ impl Chaos {
         self.address
     }
 
-    /// All attempts so far, those under way included.
+    /// The attempts so far, those under way included; of very many the latest 100,000.
     pub fn attempts(&self) -> Vec<Attempt> {
         self.stage.attempts()
+    }
+
+    /// How many attempts there were since the start, those under way and forgotten ones included.
+    pub fn begun(&self) -> u64 {
+        self.stage.begun()
+    }
+
+    /// What the attempts that ended met since the start, forgotten ones included, by the mode's text.
+    pub fn tally(&self) -> BTreeMap<String, u64> {
+        self.stage.tally()
     }
 
     /// Forgets the attempts so far; their numbers go on.

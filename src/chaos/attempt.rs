@@ -6,7 +6,6 @@ use serde::{Serialize, Serializer};
 use sha2::{Digest, Sha256};
 
 use super::asked::Asked;
-use super::mode::Mode;
 
 /// Keys that begin so belong to tests, and are recorded as they are.
 const TEST_KEY: &str = "test-";
@@ -41,11 +40,10 @@ pub struct Attempt {
 }
 
 impl Attempt {
-    /// Notes what the body says, and what is done about it.
-    pub(super) fn asks(&mut self, asked: &Asked, mode: &Mode) {
+    /// Notes what the body says.
+    pub(super) fn asks(&mut self, asked: &Asked) {
         self.model.clone_from(&asked.model);
         self.stream = asked.stream;
-        self.mode = mode.to_string();
     }
 }
 

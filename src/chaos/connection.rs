@@ -63,7 +63,7 @@ async fn attempt(
     let running = stage.begin(&head.path, &head.key);
     let drawn = stage.draw_early(&head.key, reused);
     if let Some(draw) = &drawn {
-        running.note(|attempt| attempt.mode = draw.mode.to_string());
+        running.meets(&draw.mode);
     }
     let (mut draw, asked) = match drawn {
         Some(early @ Draw { mode: Mode::Early(_), .. }) => (early, None),
@@ -83,7 +83,8 @@ async fn attempt(
         }
     };
     let asked = asked.unwrap_or_else(|| Asked::nothing(dialect));
-    running.note(|attempt| attempt.asks(&asked, &draw.mode));
+    running.meets(&draw.mode);
+    running.note(|attempt| attempt.asks(&asked));
     let draft = running.compose(&mut draw, &asked);
     let status = draft.head.as_ref().map(|head| head.status);
     let plan = Plan::of(draft);

@@ -76,6 +76,7 @@ async fn attempt(socket: &mut Socket, stage: &Arc<Stage>, stream: u32) -> Option
     }
     let running = stage.begin("", "");
     let mode = stage.draw("", "", true).mode;
+    running.meets(&mode);
     let (bytes, status, end) = match mode {
         Mode::Http2(Http2::Goaway) => (goaway(0, NO_ERROR), None, End::Close),
         Mode::Http2(Http2::Refused) => (reset(stream, REFUSED_STREAM), None, End::Keep),
@@ -89,7 +90,6 @@ async fn attempt(socket: &mut Socket, stage: &Arc<Stage>, stream: u32) -> Option
     let plan = Plan { steps: vec![Step::after(Duration::ZERO, bytes)], end };
     let stayed = socket.carry_out(&plan, &running.sent).await;
     running.note(|attempt| {
-        attempt.mode = mode.to_string();
         attempt.status = status;
         attempt.client_closed = !stayed;
     });

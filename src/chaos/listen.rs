@@ -48,7 +48,7 @@ fn admit(stream: TcpStream, stage: &Arc<Stage>, connections: &mut JoinSet<()>) {
         connections.spawn(connection::serve(socket, Arc::clone(stage)));
         return;
     };
-    stage.begin("", "").note(|attempt| attempt.mode = mode.to_string());
+    stage.begin("", "").meets(&mode);
     if let Mode::Refuse { pause } = mode {
         socket.reset();
         stage.go_down(pause);

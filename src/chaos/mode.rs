@@ -3,6 +3,7 @@
 //! Why a closed list and not a script of bytes: each mode is a failure that providers have shown,
 //! under a name that a scenario file, a test and a report of a bad day can share.
 
+mod catalogue;
 mod display;
 mod parse;
 mod text;

@@ -1,5 +1,6 @@
 //! What all connections share: the scene that is played, the record, and who is on.
 
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -14,6 +15,12 @@ use super::draft::Draft;
 use super::mode::Mode;
 use super::script::{Content, Draw, Rules, Scene, Script};
 use crate::clock::Clock;
+
+/// Attempts remembered; of more, the latest.
+const KEPT: usize = 100_000;
+
+/// Kinds of attempts counted by name; of more, the others are one.
+const KINDS: usize = 1_000;
 
 /// Shared by reference; every lock is held for a few instructions.
 #[derive(Debug)]
@@ -34,7 +41,9 @@ struct State {
     scene: Scene,
     /// Attempts so far, forgotten ones included.
     number: u64,
-    attempts: Vec<Attempt>,
+    attempts: VecDeque<Attempt>,
+    /// Attempts that ended, by what they met.
+    tally: BTreeMap<String, u64>,
     previous: Option<(Asked, u64)>,
 }
 
@@ -42,7 +51,14 @@ impl Stage {
     pub(super) fn new(script: Script, now: Instant) -> Self {
         let Script { rules, seed, content, pace } = script;
         let scene = Scene::new(rules.clone(), seed, now);
-        let state = State { rules, scene, number: 0, attempts: Vec::new(), previous: None };
+        let state = State {
+            rules,
+            scene,
+            number: 0,
+            attempts: VecDeque::new(),
+            tally: BTreeMap::new(),
+            previous: None,
+        };
         Self {
             seed,
             content,
@@ -71,7 +87,15 @@ impl Stage {
     }
 
     pub(super) fn attempts(&self) -> Vec<Attempt> {
-        self.state().attempts.clone()
+        self.state().attempts.iter().cloned().collect()
+    }
+
+    pub(super) fn begun(&self) -> u64 {
+        self.state().number
+    }
+
+    pub(super) fn tally(&self) -> BTreeMap<String, u64> {
+        self.state().tally.clone()
     }
 
     /// Forgets the attempts; their numbers go on.
@@ -122,7 +146,10 @@ impl Stage {
         let mut state = self.state();
         state.number += 1;
         let number = state.number;
-        state.attempts.push(Attempt {
+        if state.attempts.len() >= KEPT {
+            state.attempts.pop_front();
+        }
+        state.attempts.push_back(Attempt {
             number,
             at: now - self.start,
             path: path.to_owned(),
@@ -131,7 +158,25 @@ impl Stage {
         });
         drop(state);
         self.under_way.send_modify(|under_way| *under_way += 1);
-        Running { stage: Arc::clone(self), number, began: now, sent: AtomicU64::new(0) }
+        Running {
+            stage: Arc::clone(self),
+            number,
+            began: now,
+            sent: AtomicU64::new(0),
+            mode: Mutex::default(),
+        }
+    }
+}
+
+impl State {
+    fn count(&mut self, mode: String) {
+        let is_new = !self.tally.contains_key(&mode);
+        let kind = match mode.as_str() {
+            "" => "the client left before its mode was known".to_owned(),
+            _ if is_new && self.tally.len() >= KINDS => "others".to_owned(),
+            _ => mode,
+        };
+        *self.tally.entry(kind).or_default() += 1;
     }
 }
 
@@ -143,13 +188,22 @@ pub(super) struct Running {
     began: Instant,
     /// Bytes sent so far.
     pub(super) sent: AtomicU64,
+    /// The mode's text, once it is known.
+    mode: Mutex<String>,
 }
 
 impl Running {
+    /// Notes what the attempt meets; said again, the last word counts.
+    pub(super) fn meets(&self, mode: &Mode) {
+        let text = mode.to_string();
+        self.note(|attempt| attempt.mode.clone_from(&text));
+        *self.mode.lock().unwrap_or_else(PoisonError::into_inner) = text;
+    }
+
     /// Adds to the record, unless it was forgotten.
     pub(super) fn note(&self, note: impl FnOnce(&mut Attempt)) {
         let mut state = self.stage.state();
-        let first = state.attempts.first().map_or(0, |first| first.number);
+        let first = state.attempts.front().map_or(0, |first| first.number);
         let place = self.number.checked_sub(first).and_then(|place| usize::try_from(place).ok());
         if let Some(attempt) = place.and_then(|place| state.attempts.get_mut(place)) {
             note(attempt);
@@ -187,6 +241,8 @@ impl Drop for Running {
             attempt.took = Some(took);
             attempt.bytes = bytes;
         });
+        let mode = std::mem::take(self.mode.get_mut().unwrap_or_else(PoisonError::into_inner));
+        self.stage.state().count(mode);
         self.stage.under_way.send_modify(|under_way| *under_way -= 1);
     }
 }

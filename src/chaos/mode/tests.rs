@@ -5,7 +5,7 @@ use proptest::sample::select;
 use super::*;
 
 /// Every form that the documentation shows, and what it reads as.
-const FORMS: &[(&str, &str)] = &[
+pub(super) const FORMS: &[(&str, &str)] = &[
     ("ok", "ok"),
     ("latency:200ms", "latency:200ms"),
     ("latency:200ms:sigma=0.5", "latency:200ms:sigma=0.5"),

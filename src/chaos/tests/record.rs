@@ -36,6 +36,25 @@ async fn every_attempt_is_written_down() {
 }
 
 #[tokio::test]
+async fn what_was_met_is_counted_and_forgetting_changes_no_count() {
+    let chaos = playing("2*status:529 | close-at-accept | ok").await;
+    let mut client = Client::connect(&chaos).await;
+    for status in [529, 529] {
+        client.ask(OPENAI, &question(false)).await;
+        assert_eq!(client.response().await.status(), status);
+    }
+    chaos.settled().await;
+    chaos.forget();
+    assert_eq!(Client::connect(&chaos).await.rest().await.bytes, b"");
+    client.ask_last(OPENAI, &question(true)).await;
+    client.rest().await;
+    chaos.settled().await;
+    let counts = [("close-at-accept", 1), ("ok", 1), ("status:529", 2)];
+    assert_eq!(chaos.tally(), counts.map(|(mode, times)| (mode.to_owned(), times)).into());
+    assert_eq!((chaos.begun(), chaos.attempts().len()), (4, 2));
+}
+
+#[tokio::test]
 async fn a_caller_who_leaves_early_is_written_down() {
     let chaos = playing("latency:1h | no-continue | ok").await;
     let mut early = Client::connect(&chaos).await;
