@@ -3,6 +3,7 @@
 //! Exit codes: 0 done, 1 failed or found wanting, 2 the command line is wrong.
 
 mod admin;
+mod chaos;
 mod check;
 mod eval;
 mod serve;
@@ -51,6 +52,8 @@ enum Command {
     Breaker(admin::BreakerArgs),
     /// Measure hits and wrong hits on a stream of questions.
     Eval(eval::EvalArgs),
+    /// Be a provider that fails on purpose.
+    Chaos(chaos::ChaosArgs),
 }
 
 #[derive(Debug, Args)]
@@ -86,6 +89,7 @@ pub fn run() -> ExitCode {
             Command::Switch(args) => admin::switch(args).await,
             Command::Breaker(args) => admin::breaker(args).await,
             Command::Eval(args) => eval::eval(args).await,
+            Command::Chaos(args) => chaos::chaos(args).await,
         }
     });
     // A worker that hangs in a model or on a disk must not keep the process.

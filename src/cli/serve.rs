@@ -53,7 +53,7 @@ fn welcome(address: &str, operators: &str) -> String {
 }
 
 /// Ctrl-C, or what a supervisor sends.
-async fn asked_to_stop() {
+pub(super) async fn asked_to_stop() {
     #[cfg(unix)]
     {
         use signal::unix::{SignalKind, signal};
