@@ -5,6 +5,7 @@
 mod admin;
 mod chaos;
 mod check;
+mod drill;
 mod eval;
 mod serve;
 
@@ -54,6 +55,16 @@ enum Command {
     Eval(eval::EvalArgs),
     /// Be a provider that fails on purpose.
     Chaos(chaos::ChaosArgs),
+    /// Rehearse a bad day: Refrain under load, in front of providers that fail.
+    ///
+    /// Starts Refrain and providers that fail on purpose, all in this process and on loopback, asks
+    /// as independent callers would, and says what they saw before, during and after the bad day.
+    /// Fails when a promise breaks.
+    ///
+    /// The drill uses providers and settings of its own, scaled to its length and stated in its
+    /// output: it reads no config file, and calls nobody outside. A debug build on a busy machine is
+    /// slower than the service; for figures use a release build, or lower the load with --rate.
+    Drill(drill::DrillArgs),
 }
 
 #[derive(Debug, Args)]
@@ -90,6 +101,7 @@ pub fn run() -> ExitCode {
             Command::Breaker(args) => admin::breaker(args).await,
             Command::Eval(args) => eval::eval(args).await,
             Command::Chaos(args) => chaos::chaos(args).await,
+            Command::Drill(args) => drill::drill(&args).await,
         }
     });
     // A worker that hangs in a model or on a disk must not keep the process.

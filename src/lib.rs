@@ -16,6 +16,8 @@
 //! - [`chat`] is the canonical form of a conversation, [`dialect`] its wire forms.
 //! - [`server`] is callers and operators over HTTP; [`app`] puts everything together, and is
 //!   the only place that names adapters; [`cli`] is the command line.
+//! - [`eval`], [`chaos`] and [`drill`] try the whole from outside: hits on real questions, a
+//!   provider that fails on purpose, and a rehearsed bad day.
 //! - [`config`], [`metrics`], [`clock`] and [`logging`] serve all of them.
 //!
 //! Imports point one way: `cli` → `app` → everything; `server` → `gateway` → `cache` and
@@ -44,6 +46,7 @@ pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod dialect;
+pub mod drill;
 mod durable;
 pub mod eval;
 pub mod gateway;

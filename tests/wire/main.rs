@@ -5,6 +5,7 @@
 
 mod bodies;
 mod disconnects;
+mod drill;
 mod heads;
 mod http1;
 mod http2;
