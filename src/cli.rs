@@ -33,7 +33,8 @@ const EXAMPLES: &str = "Examples:
   refrain evict --namespace hr --dry-run           how many answers would go
   refrain explain \"how do I reset my password?\"    hit or miss, and why
   refrain stats --providers                        who is ill, who is full, what is switched
-  refrain switch off provider:openai --reason \"answers nonsense\" --for 2h";
+  refrain switch off provider:openai --reason \"answers nonsense\" --for 2h
+  refrain drill --scenario outage                  rehearse a bad day: what callers would see";
 
 #[derive(Debug, Subcommand)]
 enum Command {
