@@ -1,8 +1,10 @@
 //! The composition root: from a config to a running service. Only this file names adapters.
 
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio::time::timeout;
@@ -23,7 +25,9 @@ use crate::server::auth::{AdminAuth, AdminAuthError, Auth, AuthConfigError};
 use crate::server::body::BodyLimits;
 use crate::server::error::Credential;
 use crate::server::listener::{Limits, LimitsError, Listener};
-use crate::server::{Context, Deadlines, Names, callers, operators};
+use crate::server::{
+    Context, Deadlines, Names, Reload, ReloadError, Reloaded, callers, configured_switches, operators,
+};
 use crate::switches::{Switches, UnreadableSwitches};
 use crate::upstream::{Upstream, UpstreamConfigError};
 
@@ -78,6 +82,9 @@ pub enum StartError {
     /// The operator's switches.
     #[error("{0}")]
     Switches(#[from] UnreadableSwitches),
+    /// The switches in the config.
+    #[error("{0}")]
+    Settings(#[from] ReloadError),
     /// A listener's limits.
     #[error("{0}")]
     Limits(#[from] LimitsError),
@@ -118,6 +125,7 @@ impl App {
         switches: Arc<Switches>,
     ) -> Result<Self, StartError> {
         let metrics = Metrics::new(clock, prices(&config));
+        switches.configure(configured_switches(&config, &upstream)?);
         let stale_for = config.longest_stale();
         // No answer takes longer to come than this.
         let remembered = config.upstream.max_deadline + PURGE_MARGIN;
@@ -131,18 +139,18 @@ impl App {
             upstream,
             switches: Arc::clone(&switches),
             stale_for,
-            namespaces: Namespaces::new(&config, &metrics),
+            namespaces: ArcSwap::from_pointee(Namespaces::new(&config, &metrics)),
             metrics: Arc::clone(&metrics),
             fill_on_disconnect: config.cache.fill_on_disconnect,
             write_queue: config.cache.write_queue,
         });
         let context = Arc::new(Context {
             gateway,
-            auth: Auth::try_new(&config.auth)?,
+            auth: ArcSwap::from_pointee(Auth::try_new(&config.auth)?),
             admin: AdminAuth::try_new(&config.admin)?,
             metrics,
             switches,
-            names: Names::new(&config),
+            names: ArcSwap::from_pointee(Names::new(&config)),
             deadlines: Deadlines { default: config.upstream.deadline, max: config.upstream.max_deadline },
             encoders,
             store,
@@ -154,6 +162,7 @@ impl App {
                 AuthMode::Forward => Credential::Caller,
                 AuthMode::Open | AuthMode::Keys => Credential::Service,
             },
+            reload: Reload::new(&config),
             log_prompts: config.log.prompts,
         });
         let limits = Limits::try_new(&config.server)?;
@@ -175,9 +184,16 @@ impl App {
         &self.context.gateway
     }
 
+    /// Reads the settings again; for a signal, and for tests. Blocks on the disk.
+    pub fn reloader(&self) -> impl Fn() -> Result<Reloaded, ReloadError> + Send + Sync + 'static {
+        let context = Arc::clone(&self.context);
+        move || context.reload_and_tell()
+    }
+
     /// Serves both listeners until `shutdown` is cancelled, and then finishes what is under way.
     pub async fn serve(self, public: TcpListener, admin: TcpListener, shutdown: CancellationToken) {
-        let chores = [tokio::spawn(self.sweeping()), tokio::spawn(self.purging())];
+        let chores =
+            [tokio::spawn(self.sweeping()), tokio::spawn(self.purging()), tokio::spawn(self.watching())];
         let public = Listener::new(public, self.limits);
         let admin = Listener::new(admin, self.limits);
         let _ = self.context.connections.set(public.connections());
@@ -203,6 +219,32 @@ impl App {
             let gateway = Arc::clone(&gateway);
             async move { gateway.sweep().await.map(drop) }
         })
+    }
+
+    /// Reads the settings again when their file is another one.
+    fn watching(&self) -> impl Future<Output = ()> + Send + 'static {
+        let reload = Arc::new(self.reloader());
+        let watched = self.config.file().map(Path::to_owned).filter(|_| !self.interval().is_zero());
+        let interval = self.interval();
+        async move {
+            let Some(path) = watched else { return };
+            let mut seen = tokio::fs::read(&path).await.ok();
+            let mut ticks = tokio::time::interval(interval);
+            loop {
+                ticks.tick().await;
+                // One that is away, or half written and not valid, changes nothing.
+                let Ok(content) = tokio::fs::read(&path).await else { continue };
+                if seen.as_ref() != Some(&content) {
+                    seen = Some(content);
+                    let reload = Arc::clone(&reload);
+                    let _ = tokio::task::spawn_blocking(move || reload().map(drop)).await;
+                }
+            }
+        }
+    }
+
+    fn interval(&self) -> Duration {
+        self.config.reload.poll_interval
     }
 
     /// Listens for purges by other instances, and makes up for deletions that failed.

@@ -34,6 +34,7 @@ const EXAMPLES: &str = "Examples:
   refrain explain \"how do I reset my password?\"    hit or miss, and why
   refrain stats --providers                        who is ill, who is full, what is switched
   refrain switch off provider:openai --reason \"answers nonsense\" --for 2h
+  refrain reload                                   after a change of the config file
   refrain drill --scenario outage                  rehearse a bad day: what callers would see";
 
 #[derive(Debug, Subcommand)]
@@ -52,7 +53,9 @@ enum Command {
     Switch(admin::SwitchArgs),
     /// Take hold of the breaker of a provider's model, until a restart.
     Breaker(admin::BreakerArgs),
-    /// Measure hits and wrong hits on a stream of questions.
+    /// Take over what changed in the config, without a restart.
+    Reload(admin::ReloadArgs),
+    /// Measure hits and wrong hits on pairs and streams of questions.
     Eval(eval::EvalArgs),
     /// Be a provider that fails on purpose.
     Chaos(chaos::ChaosArgs),
@@ -100,6 +103,7 @@ pub fn run() -> ExitCode {
             Command::Explain(args) => admin::explain(args).await,
             Command::Switch(args) => admin::switch(args).await,
             Command::Breaker(args) => admin::breaker(args).await,
+            Command::Reload(args) => admin::reload(args).await,
             Command::Eval(args) => eval::eval(args).await,
             Command::Chaos(args) => chaos::chaos(args).await,
             Command::Drill(args) => drill::drill(&args).await,

@@ -5,6 +5,7 @@
 //! value and what is allowed.
 
 mod fault;
+mod origin;
 mod secret;
 mod section;
 mod upstream;
@@ -22,6 +23,7 @@ use figment::providers::{Env, Format, Toml};
 use serde::Deserialize;
 use thiserror::Error;
 
+pub use origin::Origin;
 pub use secret::{Secret, SecretRef};
 use section::section;
 pub use upstream::{Breaker, Hedge, Limit, Model, Order, Provider, Retry, Target, Upstream};
@@ -51,7 +53,27 @@ pub struct Config {
     pub namespaces: BTreeMap<String, NamespaceOverlay>,
     #[serde(default)]
     pub prices: BTreeMap<String, Price>,
+    pub switches: Switches,
+    pub reload: Reload,
+    #[serde(skip)]
+    pub origin: Origin,
 }
+
+section!(
+    /// What is switched as long as no operator says otherwise.
+    Switches {
+        off: Vec<String>,
+        on: Vec<String>,
+    }
+);
+
+section!(
+    /// How changes of the file are noticed.
+    Reload {
+        #[serde(with = "humantime_serde")]
+        poll_interval: Duration,
+    }
+);
 
 section!(
     /// The callers' listener and the limits of a request.
@@ -395,19 +417,30 @@ impl Config {
         if let Some(path) = file {
             figment = figment.merge(Toml::file_exact(path));
         }
-        Self::extract(&figment.merge(Env::prefixed(ENV_PREFIX).split("__")))
+        Self::extract(file, &figment.merge(Env::prefixed(ENV_PREFIX).split("__")))
+    }
+
+    /// The configuration from where another one came.
+    pub fn load_again(origin: &Origin) -> Result<Self, ConfigError> {
+        Self::load(origin.file.as_deref())
+    }
+
+    /// The file that overlays the defaults.
+    pub fn file(&self) -> Option<&Path> {
+        self.origin.file.as_deref()
     }
 
     /// The defaults, overlaid by a TOML text; for tests and examples.
     pub fn from_toml(overlay: &str) -> Result<Self, ConfigError> {
-        Self::extract(&Figment::from(Toml::string(DEFAULTS)).merge(Toml::string(overlay)))
+        Self::extract(None, &Figment::from(Toml::string(DEFAULTS)).merge(Toml::string(overlay)))
     }
 
-    fn extract(figment: &Figment) -> Result<Self, ConfigError> {
-        let config: Self = figment.extract().map_err(|errors| {
+    fn extract(file: Option<&Path>, figment: &Figment) -> Result<Self, ConfigError> {
+        let mut config: Self = figment.extract().map_err(|errors| {
             ConfigError(errors.into_iter().map(|error| fault::in_words(figment, &error)).collect())
         })?;
         config.validate()?;
+        config.origin = Origin::new(file.map(Path::to_owned), figment);
         Ok(config)
     }
 

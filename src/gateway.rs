@@ -19,6 +19,7 @@ mod rescue;
 use std::sync::Arc;
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use thiserror::Error;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout, timeout_at};
@@ -100,7 +101,7 @@ pub struct Parts {
     /// How long past its time an entry may be of use, in any namespace.
     pub stale_for: Duration,
     /// The configured namespaces.
-    pub namespaces: Namespaces,
+    pub namespaces: ArcSwap<Namespaces>,
     /// What is counted.
     pub metrics: Arc<Metrics>,
     /// Finish answers that every caller has left.
@@ -141,8 +142,13 @@ impl Gateway {
     }
 
     /// The configured namespaces.
-    pub fn namespaces(&self) -> &Namespaces {
-        &self.parts.namespaces
+    pub fn namespaces(&self) -> Arc<Namespaces> {
+        self.parts.namespaces.load_full()
+    }
+
+    /// Other namespaces, or others of their settings, for the requests to come.
+    pub fn set_namespaces(&self, namespaces: Namespaces) {
+        self.parts.namespaces.store(Arc::new(namespaces));
     }
 
     /// The way to the providers.

@@ -12,12 +12,14 @@ mod breakers;
 mod chat;
 mod directives;
 mod health;
+mod reload;
 mod stats;
 mod switches;
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use axum::Router;
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{delete, get, post};
@@ -35,14 +37,15 @@ use error::Credential;
 use listener::Connections;
 
 pub use admin::EvictRequest;
-pub use switches::{FlipRequest, Names};
+pub use reload::{Reload, ReloadError, Reloaded, configured_switches};
+pub use switches::{FlipRequest, Names, UnknownName};
 
 /// What the handlers work with.
 pub struct Context {
     /// The story of a request.
     pub gateway: Arc<Gateway>,
     /// Who calls.
-    pub auth: Auth,
+    pub auth: ArcSwap<Auth>,
     /// Who operates.
     pub admin: AdminAuth,
     /// What is counted.
@@ -50,7 +53,7 @@ pub struct Context {
     /// What an operator has switched.
     pub switches: Arc<Switches>,
     /// What there is to switch.
-    pub names: Names,
+    pub names: ArcSwap<Names>,
     /// How long callers wait.
     pub deadlines: Deadlines,
     /// For `/readyz`.
@@ -67,6 +70,8 @@ pub struct Context {
     pub body_limits: BodyLimits,
     /// Whose credential providers see.
     pub credential: Credential,
+    /// What the settings are, and were.
+    pub reload: Reload,
     /// Write the text of questions into the log.
     pub log_prompts: bool,
 }
@@ -104,6 +109,7 @@ pub fn operators(context: &Arc<Context>) -> Router {
         // A model's name may have slashes.
         .route("/admin/switches/{*target}", delete(switches::clear))
         .route("/admin/breakers", post(breakers::control))
+        .route("/admin/reload", post(reload::reload))
         .route_layer(from_fn_with_state(Arc::clone(context), admin::guard));
     let open = Router::new().route("/healthz", get(health::process)).route("/readyz", get(health::ready));
     layered(guarded.merge(open), context)

@@ -47,6 +47,8 @@ pub struct Switches {
     /// Whether there is any switch; so that asking costs next to nothing on an ordinary day.
     any: AtomicBool,
     state: RwLock<State>,
+    /// What the config says, where no operator says otherwise. Locked after `state`, if both are.
+    configured: RwLock<Vec<(Target, bool)>>,
     /// Locked after `state` was released, and for as long as the disk takes.
     journal: Mutex<Journal>,
 }
@@ -173,6 +175,7 @@ impl Switches {
         let switches = Self {
             any: AtomicBool::new(!state.set.is_empty()),
             state: RwLock::new(state),
+            configured: RwLock::default(),
             journal: Mutex::new(journal),
         };
         switches.make_smaller(path);
@@ -184,6 +187,7 @@ impl Switches {
         Self {
             any: AtomicBool::new(false),
             state: RwLock::default(),
+            configured: RwLock::default(),
             journal: Mutex::new(Journal::nowhere()),
         }
     }
@@ -197,7 +201,27 @@ impl Switches {
         if !self.any.load(Ordering::Acquire) {
             return subject.on_by_default();
         }
-        self.read().switched(subject, now).unwrap_or_else(|| subject.on_by_default())
+        let switched = self.read().switched(subject, now);
+        switched.or_else(|| self.configured(subject)).unwrap_or_else(|| subject.on_by_default())
+    }
+
+    /// What the config says of a subject.
+    fn configured(&self, subject: Subject<'_>) -> Option<bool> {
+        let configured = self.configured.read().unwrap_or_else(PoisonError::into_inner);
+        configured.iter().find(|(target, _)| target.subject() == subject).map(|(_, on)| *on)
+    }
+
+    /// Takes over what the config switches, in place of what it said before. What an operator has
+    /// switched counts for more, until it is cleared or over. In force once this returns.
+    pub fn configure(&self, configured: Vec<(Target, bool)>) {
+        let state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        self.any.store(!configured.is_empty() || !state.set.is_empty(), Ordering::Release);
+        *self.configured.write().unwrap_or_else(PoisonError::into_inner) = configured;
+    }
+
+    /// What the config switches.
+    pub fn from_config(&self) -> Vec<(Target, bool)> {
+        self.configured.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// [`set`](Self::set) and then [`keep`](Self::keep). Blocks on the disk, so it is not for a thread
@@ -247,7 +271,8 @@ impl Switches {
         let number = state.audit.back().map_or(1, |last| last.number.saturating_add(1));
         let change = Change { number, at: now, target, on, by, reason, until };
         state.apply(change.clone());
-        self.any.store(!state.set.is_empty(), Ordering::Release);
+        let configured = self.configured.read().unwrap_or_else(PoisonError::into_inner);
+        self.any.store(!state.set.is_empty() || !configured.is_empty(), Ordering::Release);
         Ok(change)
     }
 

@@ -1,11 +1,14 @@
 //! `refrain serve`: start, say where, and stop in order.
 
+use std::sync::Arc;
+
 use tokio::signal;
 use tokio_util::sync::CancellationToken;
 
 use super::{ConfigFile, Failure, say};
 use crate::app::{App, bind};
 use crate::logging;
+use crate::server::{ReloadError, Reloaded};
 
 pub(super) async fn serve(file: &ConfigFile) -> Result<(), Failure> {
     let config = file.load()?;
@@ -16,6 +19,7 @@ pub(super) async fn serve(file: &ConfigFile) -> Result<(), Failure> {
     let (address, operators) = (public.local_addr()?, admin.local_addr()?);
     let app = App::try_new(config).await?;
     say(&welcome(&address.to_string(), &operators.to_string()));
+    tokio::spawn(on_hangup(app.reloader()));
     let shutdown = CancellationToken::new();
     let stopped = shutdown.clone();
     let asked_twice = async {
@@ -50,6 +54,23 @@ fn welcome(address: &str, operators: &str) -> String {
         ask("How do I reset my password?"),
         ask("How can I reset my password?"),
     )
+}
+
+/// Reads the settings again whenever a supervisor asks for it.
+async fn on_hangup(reload: impl Fn() -> Result<Reloaded, ReloadError> + Send + Sync + 'static) {
+    #[cfg(unix)]
+    {
+        use signal::unix::{SignalKind, signal};
+        let reload = Arc::new(reload);
+        let Ok(mut hangup) = signal(SignalKind::hangup()) else { return };
+        while hangup.recv().await.is_some() {
+            let reload = Arc::clone(&reload);
+            // The outcome is in the log.
+            let _ = tokio::task::spawn_blocking(move || reload().map(drop)).await;
+        }
+    }
+    #[cfg(not(unix))]
+    drop(reload);
 }
 
 /// Ctrl-C, or what a supervisor sends.

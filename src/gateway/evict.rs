@@ -81,7 +81,7 @@ impl Gateway {
             "evicted"
         );
         let namespace = eviction.selector.namespace.as_deref().unwrap_or("default");
-        if let Some(namespace) = self.parts.namespaces.get(namespace).filter(|_| !eviction.dry_run) {
+        if let Some(namespace) = self.namespaces().get(namespace).filter(|_| !eviction.dry_run) {
             namespace.metrics().evicted("exact", evicted.exact);
             namespace.metrics().evicted("semantic", evicted.store);
         }

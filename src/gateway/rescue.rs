@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use super::call::{Route, fuzzy};
 use super::flight::{Head, Notes};
 use super::keep::Ticket;
-use super::{Answer, Call, Gateway, GatewayError, Source, Substitute, has_usage_for};
+use super::{Answer, Call, Gateway, GatewayError, Source, Substitute};
 use crate::cache::Entry;
 use crate::cache::semantic::Found;
 use crate::chat::{ChatReply, ChatRequest, Extra, Finish};
@@ -68,9 +68,8 @@ impl Gateway {
     async fn stale(&self, call: &Call, ticket: &Ticket, route: Route) -> Option<Arc<Entry>> {
         let window = self.stale_window(call, route)?;
         let now = self.parts.clock.now();
-        let serves = |entry: &Entry| {
-            entry.is_useful(now, window) && has_usage_for(entry, call) && !self.parts.purges.has_purged(entry)
-        };
+        // Without the usage that the caller asked for, if need be: the other choice is an error.
+        let serves = |entry: &Entry| entry.is_useful(now, window) && !self.parts.purges.has_purged(entry);
         if let Some(entry) = self.parts.exact.get(&ticket.key).filter(|entry| serves(entry)) {
             return Some(entry);
         }

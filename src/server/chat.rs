@@ -72,8 +72,9 @@ async fn complete(
 }
 
 fn admit(context: &Context, parts: &Parts) -> Result<Caller, ApiError> {
-    context.auth.guard(parts)?;
-    Ok(context.auth.caller(&parts.headers)?)
+    let auth = context.auth.load();
+    auth.guard(parts)?;
+    Ok(auth.caller(&parts.headers)?)
 }
 
 /// Reads a call as the callers' API and `/admin/explain` take it.

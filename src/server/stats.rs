@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use axum::Json;
+use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
@@ -22,8 +23,9 @@ pub(super) struct Window {
 /// `GET /stats?since=15m`
 pub(super) async fn stats(
     State(context): State<Arc<Context>>,
-    Query(window): Query<Window>,
+    window: Result<Query<Window>, QueryRejection>,
 ) -> Result<Json<Stats>, ApiError> {
+    let Query(window) = window?;
     let since = window.since.as_deref().map(str::parse::<Since>).transpose();
     let since = since.map_err(|error| ApiError::bad_request(error.to_string(), Some("since")))?;
     let levels = levels(&context).await;

@@ -21,7 +21,7 @@ use super::error::ApiError;
 use crate::clock::Timestamp;
 use crate::switches::{Change, Flip, InvalidFlip, Kept, Switch, Target};
 
-pub use names::Names;
+pub use names::{Names, UnknownName};
 
 /// How long an operator waits for the disk.
 const DISK: Duration = Duration::from_secs(5);
@@ -34,7 +34,9 @@ pub(super) async fn list(
     let Query(ListQuery { audit }) = query?;
     let switches = context.switches.list(context.clock.now()).into_iter().map(Shown::from).collect();
     let audit = audit.then(|| context.switches.audit().into_iter().map(Changed::from).collect());
-    Ok(Json(Listed { switches, audit }))
+    let config = context.switches.from_config();
+    let config = config.into_iter().map(|(target, on)| Configured { target, on }).collect();
+    Ok(Json(Listed { switches, config, audit }))
 }
 
 /// `POST /admin/switches`: sets a switch, or replaces the one on the same target.
@@ -45,7 +47,7 @@ pub(super) async fn set(
     let request: FlipRequest = serde_json::from_slice(&body)
         .map_err(|error| ApiError::bad_request(format!("the body cannot be read: {error}"), None))?;
     let target = target(&request.target)?;
-    let note = context.names.find(&target, context.gateway.upstream())?;
+    let note = context.names.load().find(&target, context.gateway.upstream())?;
     let now = context.clock.now();
     let until = request.end(now)?;
     let FlipRequest { on, by, reason, .. } = request;
@@ -65,7 +67,7 @@ pub(super) async fn clear(
     let now = context.clock.now();
     // What was taken out of the config may be switched still.
     if !context.switches.list(now).iter().any(|switch| switch.target == target) {
-        context.names.find(&target, context.gateway.upstream())?;
+        context.names.load().find(&target, context.gateway.upstream())?;
     }
     flip(&context, Flip { target, on: None, by, reason, until: None }, now, None).await
 }
@@ -153,8 +155,17 @@ pub(super) struct ClearQuery {
 #[derive(Debug, Serialize)]
 pub(super) struct Listed {
     switches: Vec<Shown>,
+    /// What the config switches; an operator's switch on the same target counts for more.
+    config: Vec<Configured>,
     #[serde(skip_serializing_if = "Option::is_none")]
     audit: Option<Vec<Changed>>,
+}
+
+/// A line of the config.
+#[derive(Debug, Serialize)]
+struct Configured {
+    target: Target,
+    on: bool,
 }
 
 /// A switch in force; times in RFC 3339.
@@ -215,6 +226,12 @@ impl From<InvalidFlip> for ApiError {
             InvalidFlip::TooMany => None,
         };
         Self::bad_request(error.to_string(), param)
+    }
+}
+
+impl From<UnknownName> for ApiError {
+    fn from(error: UnknownName) -> Self {
+        Self::not_found(error.to_string())
     }
 }
 

@@ -1,6 +1,7 @@
 //! The operator at night: what is seen, what is switched, and what callers notice of it.
 
 mod breakers;
+mod reload;
 mod reports;
 mod switched;
 mod switches;

@@ -5,6 +5,7 @@ pub(crate) mod provider;
 pub(crate) mod store;
 pub(crate) mod weather;
 
+use std::path::Path;
 use std::sync::Arc;
 
 use axum::Router;
@@ -66,14 +67,22 @@ impl TestApp {
         Self::made(Arc::new(MemoryStore::default()), switches, overlay).await
     }
 
+    /// A service whose settings are in a file, which may change.
+    pub(crate) async fn reading(file: &Path, overlay: &str) -> Self {
+        std::fs::write(file, with_provider(overlay)).unwrap();
+        let config = Config::load(Some(file)).expect("the test's settings are valid");
+        Self::configured(Arc::new(MemoryStore::default()), Switches::in_memory(), config).await
+    }
+
     async fn made(store: Arc<MemoryStore>, switches: Switches, overlay: &str) -> Self {
-        let unless_set = |section: &str, default| if overlay.contains(section) { "" } else { default };
-        let overlay = format!(
-            "{overlay}\n[providers.fake]\nkind = \"openai\"\nurl = \"http://127.0.0.1:9\"\n{}{}",
-            unless_set("[models.m]", DEFAULT_ROUTE),
-            unless_set("[upstream.retry]", NO_RETRIES),
-        );
-        let config = Config::from_toml(&overlay).expect("the test's settings are valid");
+        let config = Config::from_toml(&with_provider(overlay)).expect("the test's settings are valid");
+        Self::configured(store, switches, config).await
+    }
+
+    async fn configured(store: Arc<MemoryStore>, switches: Switches, config: Config) -> Self {
+        let has_rules = config.models.iter().any(|(name, model)| {
+            name != "default" && model.targets.iter().any(|target| target.provider == "rules")
+        });
         let provider = Arc::new(Scripted::new("fake"));
         let embedder = Arc::new(FakeEmbedder::default());
         let as_embedder: Arc<dyn Embedder> = Arc::clone(&embedder) as _;
@@ -84,7 +93,7 @@ impl TestApp {
         let clock = Clock::starting_at(START);
         let switches = Arc::new(switches);
         let mut providers = vec![Arc::clone(&provider) as Arc<dyn Provider>];
-        if overlay.contains("provider = \"rules\"") {
+        if has_rules {
             providers.push(Arc::new(Rules::try_new("rules", None, clock).expect("the rules are built in")));
         }
         let upstream = Upstream::with_providers(&config, clock, Arc::clone(&switches), &providers);
@@ -151,6 +160,16 @@ impl TestApp {
     pub(crate) async fn settle(&self) {
         self.app.gateway().drain().await;
     }
+}
+
+/// The settings with a provider and a model to ask, and without retries, unless they say otherwise.
+pub(crate) fn with_provider(overlay: &str) -> String {
+    let unless_set = |section: &str, default| if overlay.contains(section) { "" } else { default };
+    format!(
+        "{overlay}\n[providers.fake]\nkind = \"openai\"\nurl = \"http://127.0.0.1:9\"\n{}{}",
+        unless_set("[models.m]", DEFAULT_ROUTE),
+        unless_set("[upstream.retry]", NO_RETRIES),
+    )
 }
 
 impl Drop for TestApp {

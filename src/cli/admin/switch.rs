@@ -151,8 +151,12 @@ async fn list(args: &ListArgs) -> Result<(), Failure> {
 /// The switches in force, a line each.
 pub(super) fn in_force(listed: &Value) -> Vec<String> {
     let switches: Vec<_> = listed["switches"].as_array().into_iter().flatten().collect();
+    let configured = listed["config"].as_array().into_iter().flatten();
+    let configured = configured
+        .map(|line| format!("the config switches {} {}", text(&line["target"]), state(&line["on"])));
     if switches.is_empty() {
-        return vec!["nothing is switched: everything is as configured".to_owned()];
+        let nothing = "nothing is switched: everything is as configured".to_owned();
+        return std::iter::once(nothing).chain(configured).collect();
     }
     let heading = ["switch", "", "until", "since", "by", "reason"].map(str::to_owned);
     let row = |switch: &Value| {
@@ -162,7 +166,7 @@ pub(super) fn in_force(listed: &Value) -> Vec<String> {
         [target, on, until, since, by, reason].map(str::to_owned)
     };
     let rows: Vec<_> = std::iter::once(heading).chain(switches.into_iter().map(row)).collect();
-    lines([Side::Left; 6], &rows)
+    lines([Side::Left; 6], &rows).into_iter().chain(configured).collect()
 }
 
 /// The last changes, the latest last.

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use thiserror::Error;
+
 use crate::config::Config;
-use crate::server::error::ApiError;
 use crate::switches::{Subject, Target};
 use crate::upstream::Upstream;
 
@@ -13,6 +14,15 @@ const ANY: &str = "*";
 /// That no line of the config has the name, and yet it may be asked for.
 const ONLY_CALLERS: &str =
     "no line of the config has this model: the switch counts when callers ask for exactly this name";
+
+/// A name that is not in the config, and those that are.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("there is no {kind} {name:?} in the config; there are: {}", known.join(", "))]
+pub struct UnknownName {
+    kind: &'static str,
+    name: String,
+    known: Vec<String>,
+}
 
 /// The names in the config.
 #[derive(Debug)]
@@ -41,11 +51,7 @@ impl Names {
 
     /// Refuses a name that is not there. A provider that is configured but was left out is there. A
     /// model that callers may ask for by the route for any name is too, with a note.
-    pub(super) fn find(
-        &self,
-        target: &Target,
-        upstream: &Upstream,
-    ) -> Result<Option<&'static str>, ApiError> {
+    pub fn find(&self, target: &Target, upstream: &Upstream) -> Result<Option<&'static str>, UnknownName> {
         match target.subject() {
             Subject::Feature(_) => Ok(None),
             Subject::Provider(name) => known("provider", name, &self.providers),
@@ -63,11 +69,13 @@ impl Names {
     }
 }
 
-fn known(kind: &str, name: &str, names: &BTreeSet<String>) -> Result<Option<&'static str>, ApiError> {
+fn known(
+    kind: &'static str,
+    name: &str,
+    names: &BTreeSet<String>,
+) -> Result<Option<&'static str>, UnknownName> {
     if names.contains(name) {
         return Ok(None);
     }
-    let names: Vec<_> = names.iter().map(String::as_str).collect();
-    let message = format!("there is no {kind} {name:?} in the config; there are: {}", names.join(", "));
-    Err(ApiError::not_found(message))
+    Err(UnknownName { kind, name: name.to_owned(), known: names.iter().cloned().collect() })
 }

@@ -96,6 +96,7 @@ async fn what_cannot_be_read_is_named() {
     for (method, path, word) in [
         (Method::GET, "/admin/switches?audti=true", "audti"),
         (Method::GET, "/admin/switches?audit=yes", "true"),
+        (Method::GET, "/stats?sicne=1h", "sicne"),
         (Method::DELETE, "/admin/switches/provider:fake", "by"),
         (Method::DELETE, "/admin/switches/provider:fake?by=ops", "reason"),
         (Method::DELETE, "/admin/switches/provider:fake?by=&reason=x", "by must have"),
@@ -106,7 +107,7 @@ async fn what_cannot_be_read_is_named() {
         let message = refused.json()["error"]["message"].as_str().unwrap().to_owned();
         assert!(message.contains(word), "{path} -> {message}");
     }
-    assert_eq!(switches(&app, "?audit=true").await, json!({ "switches": [], "audit": [] }));
+    assert_eq!(switches(&app, "?audit=true").await, json!({ "switches": [], "config": [], "audit": [] }));
     app.provider.answer("nothing was switched");
     app.ask("one").await;
 }
