@@ -110,12 +110,16 @@ enum Cue<'a> {
     AllIsWell,
     /// The calls so far are counted.
     Counts,
+    /// Who came while all was well is answered first, so that nobody's good day ends badly; the
+    /// clock of the drill stands still meanwhile.
+    Ends,
 }
 
 /// What happens when, in order.
 fn cues<'a>(plot: &'a Plot, times: &Timetable) -> Vec<(Duration, Cue<'a>)> {
     let (bad, well) = times.span(Span::During);
-    let mut cues: Vec<_> = times.bounds().into_iter().map(|at| (at, Cue::Counts)).collect();
+    let mut cues = vec![(bad, Cue::Ends)];
+    cues.extend(times.bounds().into_iter().map(|at| (at, Cue::Counts)));
     cues.extend(plot.acts.iter().map(|act| (bad + act.after, Cue::Plays(act))));
     cues.push((well, Cue::AllIsWell));
     // Stable: what was counted belongs to what was played before.
@@ -132,7 +136,7 @@ pub(super) async fn run(
     settings: &Settings,
     tick: impl Fn(Duration),
 ) -> Record {
-    let start = Instant::now();
+    let mut start = Instant::now();
     let mut arrivals = Arrivals::new(settings, *times, plot.crowd).peekable();
     let mut cues = cues(plot, times).into_iter().peekable();
     let mut asking = JoinSet::new();
@@ -148,6 +152,12 @@ pub(super) async fn run(
                 Some((_, Cue::Plays(act))) => rig.play(act.provider, &act.rules),
                 Some((_, Cue::AllIsWell)) => rig.play_all(&plot.well),
                 Some((at, Cue::Counts)) => record.calls.push((at, rig.calls())),
+                Some((at, Cue::Ends)) => {
+                    while let Some(asked) = asking.join_next().await {
+                        keep(&mut record, asked);
+                    }
+                    start = Instant::now().checked_sub(at).unwrap_or(start);
+                }
                 None => {}
             }
         } else if let Some(arrival) = arrivals.next() {
@@ -236,7 +246,10 @@ mod tests {
         let cues = cues(&plot, &times);
         let at_the_turn: Vec<_> =
             cues.iter().filter(|(at, _)| *at == times.span(Span::During).0).map(|(_, cue)| cue).collect();
-        assert!(matches!(at_the_turn[..], [Cue::Counts, Cue::Plays(_), Cue::Plays(_), Cue::Plays(_)]));
+        assert!(matches!(
+            at_the_turn[..],
+            [Cue::Ends, Cue::Counts, Cue::Plays(_), Cue::Plays(_), Cue::Plays(_)]
+        ));
         assert!(cues.is_sorted_by_key(|(at, _)| *at));
     }
 
