@@ -139,7 +139,9 @@ impl App {
             upstream,
             switches: Arc::clone(&switches),
             stale_for,
-            namespaces: ArcSwap::from_pointee(Namespaces::new(&config, &metrics)),
+            namespaces: ArcSwap::from_pointee(
+                Namespaces::try_new(&config, &metrics).map_err(ReloadError::from)?,
+            ),
             metrics: Arc::clone(&metrics),
             fill_on_disconnect: config.cache.fill_on_disconnect,
             write_queue: config.cache.write_queue,

@@ -6,6 +6,7 @@
 
 pub mod embedder;
 pub mod exact;
+pub mod follow_up;
 pub mod key;
 pub mod purge;
 pub mod semantic;

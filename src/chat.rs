@@ -5,6 +5,7 @@
 //! of still reaches the model, and still tells two questions apart.
 
 pub mod json;
+pub mod placement;
 
 use std::fmt;
 use std::ops::Range;
@@ -15,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use json::Json;
+use placement::{Placed, Placement};
 
 /// A chat request as its dialect understood it.
 #[derive(Clone, Debug)]
@@ -31,6 +33,8 @@ pub struct ChatRequest {
     pub scope: Json,
     /// The last user turn; `None` when the last turn is not the user's, or holds no text.
     pub question: Option<Question>,
+    /// What stands around the question in its turn, and is no part of it; hard as the scope is.
+    pub context: Option<Json>,
     /// The caller wants a stream.
     pub stream: bool,
     /// The caller wants the usage at the end of the stream.
@@ -56,6 +60,17 @@ impl ChatRequest {
         }
         body.push(b'}');
         Some(Self { body: body.into(), model_span, ..self.clone() })
+    }
+
+    /// The request with the question taken out of its turn, as `placement` says.
+    #[must_use]
+    pub fn placed(mut self, placement: &Placement) -> Self {
+        if let Some(turn) = self.question.take() {
+            let Placed { question, context } = placement.place(turn);
+            self.context = (!context.is_empty()).then(|| context.to_json());
+            self.question = Some(question);
+        }
+        self
     }
 
     /// The body with only the model's name replaced.

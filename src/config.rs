@@ -301,6 +301,10 @@ section!(
         #[serde(default)]
         time_bound_bypass: Option<bool>,
         #[serde(default)]
+        follow_ups: Option<FollowUps>,
+        #[serde(default)]
+        question: Option<QuestionPlace>,
+        #[serde(default)]
         scope: Option<ScopeSettings>,
         #[serde(default)]
         store_tool_calls: Option<bool>,
@@ -310,6 +314,26 @@ section!(
         stale_if_error: Option<Duration>,
         #[serde(default)]
         related: Option<Related>,
+    }
+);
+
+/// What becomes of a question that leans on what was said before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FollowUps {
+    /// It never matches in other words.
+    Bypass,
+    /// It matches as any other, in the same history.
+    Match,
+}
+
+section!(
+    /// Where the question stands in the last turn.
+    QuestionPlace {
+        #[serde(default)]
+        pattern: Option<String>,
+        #[serde(default)]
+        part: Option<String>,
     }
 );
 
@@ -339,6 +363,8 @@ pub struct Namespace {
     pub semantic: bool,
     pub matching: Matching,
     pub time_bound_bypass: bool,
+    pub follow_ups: FollowUps,
+    pub question: Option<QuestionPlace>,
     pub scope_ignore: Vec<String>,
     pub store_tool_calls: bool,
     pub store_fallbacks: bool,
@@ -463,6 +489,8 @@ impl Config {
                 thresholds: own.thresholds.clone().or_else(|| base.thresholds.clone())?,
             },
             time_bound_bypass: own.time_bound_bypass.or(base.time_bound_bypass)?,
+            follow_ups: own.follow_ups.or(base.follow_ups)?,
+            question: own.question.clone().or_else(|| base.question.clone()),
             scope_ignore: own.scope.clone().or_else(|| base.scope.clone())?.ignore,
             store_tool_calls: own.store_tool_calls.or(base.store_tool_calls)?,
             store_fallbacks: own.store_fallbacks.or(base.store_fallbacks)?,

@@ -47,7 +47,7 @@ use fetch::last_call;
 pub use flight::EventTail;
 use flight::{FlightKey, Flights, Notes};
 use keep::Ticket;
-pub use namespace::{Namespace, Namespaces};
+pub use namespace::{InvalidPlacement, Namespace, Namespaces};
 
 /// How long the store may take to count itself for the statistics, which are wanted most when it
 /// is slow.

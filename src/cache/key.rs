@@ -13,6 +13,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
+use super::follow_up::is_follow_up;
 use crate::chat::json::{Json, Number};
 use crate::chat::{ChatRequest, Question};
 
@@ -66,7 +67,7 @@ pub struct Scope {
 /// Namespace settings that loosen the scope on purpose.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Loosening {
-    /// Earlier turns other than system ones do not count.
+    /// Earlier turns other than system ones do not count, but for a question that leans on them.
     pub history: bool,
     /// Top-level fields that do not count.
     pub fields: Vec<String>,
@@ -92,7 +93,13 @@ impl Scope {
             hash.text(&request.model);
             hash.text(route);
         }
-        hash.top_level(&request.scope, loosening);
+        // What leans on the history is another question in another one.
+        let history = loosening.history && !request.question.as_ref().is_some_and(leans_on_history);
+        hash.top_level(&request.scope, loosening, !history);
+        if let Some(context) = &request.context {
+            hash.text("context");
+            hash.json(context);
+        }
         Self { partition, digest: hash.finish() }
     }
 }
@@ -169,6 +176,10 @@ impl<'de> Deserialize<'de> for Sha256Digest {
     }
 }
 
+fn leans_on_history(question: &Question) -> bool {
+    is_follow_up(&question.text())
+}
+
 /// Hashes values so that no two different sequences of them feed the hash the same bytes:
 /// each is written as a kind, a length and its content.
 struct Canonical(Sha256);
@@ -200,7 +211,7 @@ impl Canonical {
         self.json(&Json::Number(Number::Integer(number.into())));
     }
 
-    fn top_level(&mut self, scope: &Json, loosening: &Loosening) {
+    fn top_level(&mut self, scope: &Json, loosening: &Loosening, history: bool) {
         let Json::Object(fields) = scope else { return self.json(scope) };
         for (name, value) in fields {
             if loosening.fields.contains(name) {
@@ -208,7 +219,7 @@ impl Canonical {
             }
             self.text(name);
             match value {
-                Json::Array(turns) if loosening.history && name == "messages" => self.without_history(turns),
+                Json::Array(turns) if !history && name == "messages" => self.without_history(turns),
                 value => self.json(value),
             }
         }

@@ -6,11 +6,12 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::Namespace;
+use crate::cache::follow_up::is_follow_up;
 use crate::cache::key::Tenant;
 use crate::cache::semantic::is_time_bound;
 use crate::chat::ChatRequest;
 use crate::chat::json::{Json, Number};
-use crate::config::Secret;
+use crate::config::{FollowUps, Secret};
 use crate::switches::{Feature, Subject};
 use crate::upstream::{Preferences, Priority};
 
@@ -102,8 +103,20 @@ pub(super) fn fuzzy(call: &Call, is_on: &dyn Fn(Subject<'_>) -> bool) -> Result<
         return Err("switched_off");
     }
     let question = call.request.question.as_ref().ok_or("no_question")?.text();
+    if settings.follow_ups == FollowUps::Bypass && has_history(&call.request.scope) && is_follow_up(&question)
+    {
+        return Err("follow_up");
+    }
     if settings.time_bound_bypass && is_time_bound(&question) {
         return Err("time_bound");
     }
     Ok(question)
+}
+
+/// Whether anything was said before the last turn, instructions aside.
+fn has_history(scope: &Json) -> bool {
+    let Some(Json::Array(turns)) = scope.get("messages") else { return false };
+    let instructs =
+        |turn: &Json| matches!(turn.get("role").and_then(Json::as_str), Some("system" | "developer"));
+    turns.split_last().is_some_and(|(_, earlier)| earlier.iter().any(|turn| !instructs(turn)))
 }

@@ -4,7 +4,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use thiserror::Error;
+
 use crate::cache::key::Loosening;
+use crate::chat::placement::{Placement, PlacementError};
 use crate::config::{self, Config};
 use crate::metrics::{Metrics, NamespaceMetrics};
 
@@ -13,6 +16,7 @@ pub struct Namespace {
     name: Arc<str>,
     settings: config::Namespace,
     loosening: Loosening,
+    placement: Placement,
     metrics: Arc<NamespaceMetrics>,
 }
 
@@ -32,6 +36,11 @@ impl Namespace {
         &self.loosening
     }
 
+    /// Where its questions stand.
+    pub fn placement(&self) -> &Placement {
+        &self.placement
+    }
+
     /// Where its requests are counted.
     pub fn metrics(&self) -> &NamespaceMetrics {
         &self.metrics
@@ -49,20 +58,33 @@ impl std::fmt::Debug for Namespace {
     }
 }
 
+/// A namespace's question cannot be found as the config says.
+#[derive(Debug, Error)]
+#[error("namespaces.{name}.question: {fault}")]
+pub struct InvalidPlacement {
+    name: String,
+    fault: PlacementError,
+}
+
 /// All configured namespaces.
 pub struct Namespaces(HashMap<Arc<str>, Arc<Namespace>>);
 
 impl Namespaces {
     /// From the config.
-    pub fn new(config: &Config, metrics: &Arc<Metrics>) -> Self {
-        let namespaces = config.namespaces.keys().filter_map(|name| {
-            let settings = config.namespace(name)?;
+    pub fn try_new(config: &Config, metrics: &Arc<Metrics>) -> Result<Self, InvalidPlacement> {
+        let configured = config.namespaces.keys().filter_map(|name| Some((name, config.namespace(name)?)));
+        let namespaces = configured.map(|(name, settings)| {
             let loosening = Loosening::new(&settings.scope_ignore);
+            let placement = match &settings.question {
+                Some(place) => Placement::try_new(place.pattern.as_deref(), place.part.as_deref())
+                    .map_err(|fault| InvalidPlacement { name: name.clone(), fault })?,
+                None => Placement::Turn,
+            };
             let name: Arc<str> = name.as_str().into();
             let metrics = metrics.namespace(&name);
-            Some((Arc::clone(&name), Arc::new(Namespace { name, settings, loosening, metrics })))
+            Ok((Arc::clone(&name), Arc::new(Namespace { name, settings, loosening, placement, metrics })))
         });
-        Self(namespaces.collect())
+        namespaces.collect::<Result<_, _>>().map(Self)
     }
 
     /// The namespace of this name.

@@ -94,6 +94,7 @@ pub(super) fn read_call(
         return Err(ApiError::model_not_found(&request.model));
     }
     let namespace = namespace(context, headers, &request.model)?;
+    let request = request.placed(namespace.placement());
     let directives = directives(headers)?;
     let priority = priority(headers)?;
     let wait = deadline(headers)?.unwrap_or(context.deadlines.default).min(context.deadlines.max);

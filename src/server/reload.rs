@@ -19,7 +19,7 @@ use super::error::ApiError;
 use super::switches::UnknownName;
 use super::{Context, Names};
 use crate::config::{AuthMode, Config, ConfigError, Origin};
-use crate::gateway::Namespaces;
+use crate::gateway::{InvalidPlacement, Namespaces};
 use crate::switches::{InvalidTarget, Target};
 use crate::upstream::Upstream;
 
@@ -49,6 +49,9 @@ pub enum ReloadError {
     /// The callers' keys are not.
     #[error("{0}")]
     Auth(#[from] AuthConfigError),
+    /// A namespace's question cannot be found.
+    #[error("{0}")]
+    Placement(#[from] InvalidPlacement),
     /// A switch is not written as one.
     #[error("switches names {0:?}: {1}")]
     Target(String, InvalidTarget),
@@ -97,13 +100,14 @@ impl Context {
         let mut in_force = self.reload.in_force.lock().unwrap_or_else(PoisonError::into_inner);
         let new = Config::load_again(&in_force)?;
         let auth = Auth::try_new(&new.auth)?;
+        let namespaces = Namespaces::try_new(&new, &self.metrics)?;
         let switches = configured_switches(&new, self.gateway.upstream())?;
         let live = |name: &str| self.reload.is_live(name, &new);
         let (changed, after_restart) =
             in_force.differences(&new.origin).into_iter().partition::<Vec<_>, _>(|name| live(name));
         let has = |section: &str| changed.iter().any(|name| name.starts_with(section));
         if has("namespaces.") {
-            self.gateway.set_namespaces(Namespaces::new(&new, &self.metrics));
+            self.gateway.set_namespaces(namespaces);
             self.names.store(Arc::new(Names::new(&new)));
         }
         if has("auth.keys.") {

@@ -153,6 +153,7 @@ fn question(model: &str, limit: &str) -> ChatRequest {
         model: model.to_owned(),
         scope: Json::Null,
         question: None,
+        context: None,
         stream: true,
         include_usage: false,
     }

@@ -68,6 +68,7 @@ fn request(model: &str) -> ChatRequest {
         model: model.to_owned(),
         scope: Json::Null,
         question: Question::try_new(vec!["What is Refrain?".to_owned()]),
+        context: None,
         stream: false,
         include_usage: false,
     }

@@ -6,6 +6,7 @@
 mod support;
 
 mod admin;
+mod conversations;
 mod embedder;
 mod errors;
 mod examples;

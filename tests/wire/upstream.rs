@@ -47,6 +47,7 @@ fn request(stream: bool) -> ChatRequest {
         model: "alias".to_owned(),
         scope: Json::Null,
         question: None,
+        context: None,
         stream,
         include_usage: false,
     }

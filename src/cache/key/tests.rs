@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
 use super::*;
+use crate::chat::placement::Placement;
 use crate::dialect::openai::request::parse;
 
 const NEVER_IN_THE_KEY: [&str; 6] = ["user", "metadata", "stream", "stream_options", "store", "service_tier"];
@@ -208,7 +209,7 @@ fn a_namespace_may_leave_out_history_and_fields() {
             "messages": [
                 { "role": "system", "content": system },
                 { "role": "user", "content": history },
-                { "role": "user", "content": "q" },
+                { "role": "user", "content": "How do I reset my password?" },
             ],
         })
         .to_string()
@@ -222,4 +223,36 @@ fn a_namespace_may_leave_out_history_and_fields() {
     assert_ne!(ignoring(&["history"], &a), ignoring(&["history"], &b));
     assert_ne!(ignoring(&["temperature"], &a), ignoring(&["temperature"], &b));
     assert_ne!(ignoring(&["history"], &a), ignoring(&["history"], &with("hi", "another", 0.0)));
+}
+
+#[test]
+fn a_question_that_leans_on_the_history_keeps_it() {
+    let ignoring = Loosening::new(&["history".to_owned()]);
+    let key = |history: &str, question: &str| {
+        let turns = json!([{ "role": "user", "content": history }, { "role": "user", "content": question }]);
+        key_in(partition("n", "t", 0), &ask(&turns), &ignoring)
+    };
+    for leaning in ["And the second one?", "Is it safe?", "shorter please", "第二个呢？"] {
+        assert_ne!(key("hi", leaning), key("hello", leaning), "{leaning}");
+    }
+    for alone in ["How do I reset my password?", "怎么重置密码？"] {
+        assert_eq!(key("hi", alone), key("hello", alone), "{alone}");
+    }
+}
+
+#[test]
+fn what_stands_around_the_question_is_part_of_the_key() {
+    let placement = Placement::try_new(Some("(?s)^(?:.*\n)?Q: (?<question>.+)$"), None).unwrap();
+    let key = |turn: &str| {
+        let body = ask(&json!([{ "role": "user", "content": turn }]));
+        let request = parse(Bytes::from(body), 64).unwrap().placed(&placement);
+        let scope = Scope::new(partition("n", "t", 0), &request, "r", &Loosening::default());
+        (scope.digest, ExactKey::new(&scope, request.question.as_ref()))
+    };
+    let (scope, asked) = key("one\nQ: why?");
+    assert_eq!(key("one\nQ: how?").0, scope, "another question");
+    assert_ne!(key("one\nQ: how?").1, asked);
+    assert_ne!(key("two\nQ: why?").0, scope, "another context");
+    assert_ne!(key("Q: why?").0, scope, "no context");
+    assert_ne!(key("Q: why?").1, key("why?").1, "nothing around it is not nothing found");
 }

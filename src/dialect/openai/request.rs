@@ -53,7 +53,7 @@ pub fn parse(body: Bytes, depth: usize) -> Result<ChatRequest, BadRequest> {
     check_messages(find(&fields, "messages"))?;
     let model_span = model_span(&body);
     let (scope, question) = split(fields);
-    Ok(ChatRequest { body, model_span, model, scope, question, stream, include_usage })
+    Ok(ChatRequest { body, model_span, model, scope, question, context: None, stream, include_usage })
 }
 
 fn unreadable(error: &serde_json::Error) -> BadRequest {

@@ -65,6 +65,8 @@ async fn an_invalid_file_changes_nothing_and_says_why() {
         ("[namespaces.it]\nttl = \"1h\"\n[switches]\noff = [\"provider:nobody\"]", &["nobody", "there are"]),
         ("[namespaces.it]\nttl = \"1h\"\n[switches]\noff = [\"everything\"]", &["everything"]),
         ("[namespaces.it]\nttl = \"1h\"\n[server]\nlistne = 1", &["listne"]),
+        ("[namespaces.it]\nquestion = { pattern = \"Q: (.+)\" }", &["namespaces.it.question", "question"]),
+        ("[namespaces.it]\nquestion = { part = \"first\" }", &["namespaces.it.question", "last"]),
         ("not toml", &["toml"]),
     ] {
         it.write(overlay);

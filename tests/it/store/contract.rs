@@ -101,6 +101,7 @@ pub(crate) fn scope(namespace: &str, tenant: &str, epoch: u64, system: &str) -> 
         model: "m".into(),
         scope: Json::parse(messages.as_bytes(), 16).unwrap(),
         question: None,
+        context: None,
         stream: false,
         include_usage: false,
     };

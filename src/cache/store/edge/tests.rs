@@ -24,6 +24,7 @@ fn entry(question: &str) -> Entry {
         model: "m".into(),
         scope: Json::Null,
         question: None,
+        context: None,
         stream: false,
         include_usage: false,
     };

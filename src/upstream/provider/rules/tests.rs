@@ -17,6 +17,7 @@ fn request(question: &str, stream: bool) -> ChatRequest {
         model: "faq".to_owned(),
         scope: Json::Null,
         question: Question::try_new(vec![question.to_owned()]),
+        context: None,
         stream,
         include_usage: false,
     }
