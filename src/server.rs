@@ -10,6 +10,7 @@ pub mod request_id;
 mod admin;
 mod breakers;
 mod chat;
+mod dashboard;
 mod directives;
 mod health;
 mod reload;
@@ -111,7 +112,12 @@ pub fn operators(context: &Arc<Context>) -> Router {
         .route("/admin/breakers", post(breakers::control))
         .route("/admin/reload", post(reload::reload))
         .route_layer(from_fn_with_state(Arc::clone(context), admin::guard));
-    let open = Router::new().route("/healthz", get(health::process)).route("/readyz", get(health::ready));
+    let open = Router::new()
+        .route("/dashboard", get(dashboard::page))
+        .route("/dashboard/", get(dashboard::moved))
+        .route("/dashboard/{*file}", get(dashboard::file))
+        .route("/healthz", get(health::process))
+        .route("/readyz", get(health::ready));
     layered(guarded.merge(open), context)
 }
 

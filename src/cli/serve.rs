@@ -48,7 +48,8 @@ fn welcome(address: &str, operators: &str) -> String {
     format!(
         "Refrain {} listens on http://{address}/v1: point a client's base URL there.\n\n\
          A miss, the same again from memory, and the same in other words:\n\n{}\n{}\n{}\n\n\
-         Look at the header cache-status. Statistics: http://{operators}/stats, metrics: http://{operators}/metrics",
+         Look at the header cache-status. Dashboard: http://{operators}/dashboard\n\
+         Statistics: http://{operators}/stats, metrics: http://{operators}/metrics",
         env!("CARGO_PKG_VERSION"),
         ask("How do I reset my password?"),
         ask("How do I reset my password?"),
