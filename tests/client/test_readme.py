@@ -20,7 +20,7 @@ README = ROOT / "README.md"
 DOCUMENTS = [file for file in (README, *sorted((ROOT / "docs").glob("*.md"))) if file.is_file()]
 
 # These start a service, or take long, and are tested elsewhere.
-LONG = re.compile(r"refrain (serve|check|eval)\b")
+LONG = re.compile(r"refrain (serve|check|eval|drill|chaos --mode)\b")
 
 needs_readme = pytest.mark.skipif(not README.is_file(), reason="there is no README.md yet")
 
