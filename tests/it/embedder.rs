@@ -189,6 +189,31 @@ fn a_missing_or_damaged_file_is_one_sentence_that_says_what_to_do() {
     }
 }
 
+#[tokio::test]
+async fn what_is_the_same_to_the_encoder_is_the_same_question() {
+    if !fetched(&[ENGLISH]) {
+        return;
+    }
+    let config = config();
+    let encoders = Encoders::try_new(&config.embedder, &config.encoders).unwrap();
+    let asked = "How do I invite a visitor from another company?";
+    let probability = async |other: &str| {
+        let (a, b) = (encoders.embed(asked).await.unwrap(), encoders.embed(other).await.unwrap());
+        let similarity: f32 = a.vector.iter().zip(&*b.vector).map(|(a, b)| a * b).sum();
+        let (a_tokens, b_tokens) = (a.tokens.unwrap(), b.tokens.unwrap());
+        encoders.compare(&a.embedder, &a_tokens, &b_tokens, similarity).await.unwrap()
+    };
+    for same in [
+        asked,
+        "hOW DO i Invite a visitor from another company?",
+        " How do I  invite a visitor from another company? ",
+    ] {
+        assert!(probability(same).await > 0.999, "{same}");
+    }
+    let other = probability("How do I invoice a visitor from another company?").await;
+    assert!(other < 0.9, "{other}");
+}
+
 /// What the start says when `change` has been at a copy of the English encoder's verifier.
 fn verifier_refusal(change: impl FnOnce(&Path)) -> Option<String> {
     if !fetched(&[ENGLISH]) {

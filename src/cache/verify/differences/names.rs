@@ -16,6 +16,9 @@ pub(super) fn difference(alignment: &Alignment<'_>) -> Option<Difference> {
     if is_title(alignment.a) || is_title(alignment.b) {
         return None;
     }
+    if alignment.pairs().any(|(a, b)| is_name_and_word(a, b)) {
+        return Some(Difference::Name);
+    }
     let exchanged = alignment.gaps.iter().any(|gap| {
         let (a, b) = alignment.alone(gap);
         let (a, b) = (names(&a), names(&b));
@@ -23,6 +26,13 @@ pub(super) fn difference(alignment: &Alignment<'_>) -> Option<Difference> {
         !a.is_empty() && !b.is_empty() && !are_akin(&a, &b) && Rest::beside_these(alignment, &both).is_near()
     });
     exchanged.then_some(Difference::Name)
+}
+
+/// Words that in capital letters are names: the US, a WHO report, the IT department.
+const WORDS_AND_NAMES: [&str; 4] = ["aids", "it", "us", "who"];
+
+fn is_name_and_word(a: &Token, b: &Token) -> bool {
+    a.name != b.name && a.text == b.text && WORDS_AND_NAMES.contains(&a.text.as_str())
 }
 
 fn names<'a>(tokens: &[&'a Token]) -> Vec<&'a Token> {
