@@ -16,7 +16,12 @@ pub(super) fn difference(alignment: &Alignment<'_>) -> Option<Difference> {
     if is_title(alignment.a) || is_title(alignment.b) {
         return None;
     }
-    if alignment.pairs().any(|(a, b)| is_name_and_word(a, b)) {
+    let one_is_the_country = |gap| {
+        let (a, b) = alignment.alone(gap);
+        is_country_and_pronoun(&a, &b) || is_country_and_pronoun(&b, &a)
+    };
+    if alignment.pairs().any(|(a, b)| is_name_and_word(a, b)) || alignment.gaps.iter().any(one_is_the_country)
+    {
         return Some(Difference::Name);
     }
     let exchanged = alignment.gaps.iter().any(|gap| {
@@ -28,8 +33,13 @@ pub(super) fn difference(alignment: &Alignment<'_>) -> Option<Difference> {
     exchanged.then_some(Difference::Name)
 }
 
-/// Words that in capital letters are names: the US, a WHO report, the IT department.
-const WORDS_AND_NAMES: [&str; 4] = ["aids", "it", "us", "who"];
+/// Words that in capital letters are names: the US, the WHO, the IT department.
+const WORDS_AND_NAMES: [&str; 3] = ["aids", "it", "who"];
+
+/// "US" is read as the country from the first.
+fn is_country_and_pronoun(a: &[&Token], b: &[&Token]) -> bool {
+    a.iter().any(|token| token.text == "usa") && b.iter().any(|token| token.text == "us")
+}
 
 fn is_name_and_word(a: &Token, b: &Token) -> bool {
     a.name != b.name && a.text == b.text && WORDS_AND_NAMES.contains(&a.text.as_str())
