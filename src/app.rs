@@ -26,7 +26,7 @@ use crate::server::body::BodyLimits;
 use crate::server::error::Credential;
 use crate::server::listener::{Limits, LimitsError, Listener};
 use crate::server::{
-    Context, Deadlines, Names, Reload, ReloadError, Reloaded, callers, configured_switches, operators,
+    Context, Deadlines, Names, Recent, Reload, ReloadError, Reloaded, callers, configured_switches, operators,
 };
 use crate::switches::{Switches, UnreadableSwitches};
 use crate::upstream::{Upstream, UpstreamConfigError};
@@ -164,6 +164,7 @@ impl App {
                 AuthMode::Forward => Credential::Caller,
                 AuthMode::Open | AuthMode::Keys => Credential::Service,
             },
+            recent: Recent::default(),
             reload: Reload::new(&config),
             log_prompts: config.log.prompts,
         });

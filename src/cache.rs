@@ -11,6 +11,7 @@ pub mod key;
 pub mod purge;
 pub mod semantic;
 pub mod store;
+pub mod verdicts;
 pub mod verify;
 
 use std::time::Duration;

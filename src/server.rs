@@ -12,6 +12,7 @@ mod breakers;
 mod chat;
 mod dashboard;
 mod directives;
+mod feedback;
 mod health;
 mod reload;
 mod stats;
@@ -38,6 +39,7 @@ use error::Credential;
 use listener::Connections;
 
 pub use admin::EvictRequest;
+pub use feedback::Recent;
 pub use reload::{Reload, ReloadError, Reloaded, configured_switches};
 pub use switches::{FlipRequest, Names, UnknownName};
 
@@ -71,6 +73,8 @@ pub struct Context {
     pub body_limits: BodyLimits,
     /// Whose credential providers see.
     pub credential: Credential,
+    /// Which answers went out of late.
+    pub recent: Recent,
     /// What the settings are, and were.
     pub reload: Reload,
     /// Write the text of questions into the log.
@@ -91,6 +95,7 @@ pub fn callers(context: &Arc<Context>) -> Router {
     let routes = Router::new()
         .route("/v1/chat/completions", post(chat::completions))
         .route("/v1/models", get(chat::models))
+        .route("/v1/feedback", post(feedback::of_caller))
         .route("/healthz", get(health::process))
         .route("/readyz", get(health::ready));
     layered(routes, context)
@@ -111,6 +116,7 @@ pub fn operators(context: &Arc<Context>) -> Router {
         .route("/admin/switches/{*target}", delete(switches::clear))
         .route("/admin/breakers", post(breakers::control))
         .route("/admin/reload", post(reload::reload))
+        .route("/admin/feedback", post(feedback::of_operator))
         .route_layer(from_fn_with_state(Arc::clone(context), admin::guard));
     let open = Router::new()
         .route("/dashboard", get(dashboard::page))

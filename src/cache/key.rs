@@ -104,6 +104,15 @@ impl Scope {
     }
 }
 
+impl Scope {
+    /// Where people's verdicts lie, out of the reach of every namespace's purges. No request has
+    /// this scope.
+    pub(super) fn of_verdicts() -> Self {
+        let partition = Partition { namespace: ".verdicts".into(), tenant: Tenant::anonymous(), epoch: 0 };
+        Self { partition, digest: Canonical::new("refrain verdicts 1").finish() }
+    }
+}
+
 /// Scope and question together; an entry's id in every layer.
 ///
 /// The first 128 bits of a SHA-256, formed as a UUID because that is what Qdrant takes as a
@@ -113,6 +122,21 @@ impl Scope {
 pub struct ExactKey(Uuid);
 
 impl ExactKey {
+    /// The key of what is said of two questions of a namespace.
+    pub(super) fn of_pair(namespace: &str, first: &str, second: &str) -> Self {
+        let mut hash = Canonical::new("refrain pair 1");
+        for text in [namespace, first, second] {
+            hash.text(text);
+        }
+        Self::from_digest(&hash.finish())
+    }
+
+    fn from_digest(digest: &Sha256Digest) -> Self {
+        let mut id = [0; 16];
+        id.copy_from_slice(&digest.0[..16]);
+        Self(uuid::Builder::from_custom_bytes(id).into_uuid())
+    }
+
     /// The key of this question in this scope; `None` stands for a turn without text.
     pub fn new(scope: &Scope, question: Option<&Question>) -> Self {
         let mut hash = Canonical::new("refrain key 1");
@@ -120,10 +144,7 @@ impl ExactKey {
         for part in question.map_or(&[][..], Question::parts) {
             hash.text(part);
         }
-        let digest = hash.finish();
-        let mut id = [0; 16];
-        id.copy_from_slice(&digest.0[..16]);
-        Self(uuid::Builder::from_custom_bytes(id).into_uuid())
+        Self::from_digest(&hash.finish())
     }
 
     /// The id as a UUID.

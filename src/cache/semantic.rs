@@ -14,6 +14,7 @@ use super::Entry;
 use super::embedder::{EmbedError, Embedding, Encoders};
 use super::key::Scope;
 use super::store::{Candidate, Store, StoreError};
+use super::verdicts::Verdicts;
 use super::verify::{Judgement, Near, Refusal, Verdict, Verifier};
 use crate::config::Matching;
 
@@ -25,6 +26,7 @@ pub struct SemanticCache {
     store: Arc<dyn Store>,
     candidates: usize,
     verifier: Verifier,
+    verdicts: Verdicts,
 }
 
 /// What a lookup found, and what it took.
@@ -97,12 +99,18 @@ impl SemanticCache {
     /// A layer that looks at `candidates` stored questions for each one asked.
     pub fn new(encoders: Arc<Encoders>, store: Arc<dyn Store>, candidates: usize) -> Self {
         let verifier = Verifier::new(Arc::clone(&encoders));
-        Self { encoders, store, candidates, verifier }
+        let verdicts = Verdicts::new(Arc::clone(&store));
+        Self { encoders, store, candidates, verifier, verdicts }
     }
 
     /// What judges candidates.
     pub fn verifier(&self) -> &Verifier {
         &self.verifier
+    }
+
+    /// What people said of pairs.
+    pub fn verdicts(&self) -> &Verdicts {
+        &self.verdicts
     }
 
     /// The encoders, for embedding what is written back.
@@ -153,7 +161,14 @@ impl SemanticCache {
                 tokens: candidate.tokens.as_ref(),
             };
             let judgement = self.verifier.judge(asked.question, asked.embedding, near, asked.matching).await;
-            let Judgement { verdict, probability } = judgement;
+            let Judgement { mut verdict, probability } = judgement;
+            let namespace = &asked.scope.partition.namespace;
+            let question = &candidate.entry.question;
+            if verdict == Verdict::Same
+                && self.verdicts.are_parted(namespace, asked.question, question).await?
+            {
+                verdict = Verdict::Different(Refusal::Parted);
+            }
             judged.push(Judged { candidate, verdict, probability, servable });
         }
         Ok(judged)

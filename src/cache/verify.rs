@@ -46,6 +46,8 @@ pub enum Refusal {
     Improbable,
     /// The encoder's head could not tell.
     Unjudged,
+    /// Somebody said that the two are not the same.
+    Parted,
 }
 
 impl Refusal {
@@ -58,6 +60,7 @@ impl Refusal {
             Self::Difference(difference) => difference.label(),
             Self::Improbable => "improbable",
             Self::Unjudged => "unjudged",
+            Self::Parted => "parted",
         }
     }
 }

@@ -131,6 +131,8 @@ counts! {
         errors,
         /// Semantic candidates that verification refused, by reason.
         refusals,
+        /// What people said of answers.
+        verdicts,
         /// Answers that were not written to the cache, by reason.
         write_skips,
         /// Entries removed on request, by layer.

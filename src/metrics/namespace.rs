@@ -227,6 +227,12 @@ impl NamespaceMetrics {
         self.cells.refusals.add(reason, 1);
     }
 
+    /// Counts what somebody said of an answer.
+    pub fn judged(&self, verdict: &'static str) {
+        self.turn();
+        self.cells.verdicts.add(verdict, 1);
+    }
+
     /// Counts an answer written to the cache.
     pub fn stored(&self) {
         self.turn();

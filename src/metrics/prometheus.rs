@@ -116,6 +116,8 @@ impl Exposition {
         self.tally(page, "errors", "Requests that ended in an error.", "class", |counts| &counts.errors)?;
         let help = "Semantic candidates that verification refused.";
         self.tally(page, "refusals", help, "reason", |counts| &counts.refusals)?;
+        let help = "What people said of answers.";
+        self.tally(page, "verdicts", help, "verdict", |counts| &counts.verdicts)?;
         let help = "Answers that were not written to the cache.";
         self.tally(page, "write_skips", help, "reason", |counts| &counts.write_skips)?;
         self.tally(page, "evictions", "Entries removed on request.", "layer", |counts| &counts.evictions)?;

@@ -60,6 +60,8 @@ pub struct Summary {
     pub errors: BTreeMap<String, u64>,
     /// Semantic candidates that verification refused, by reason.
     pub refusals: BTreeMap<String, u64>,
+    /// What people said of answers: `right` and `wrong`, and the same of hits in other words.
+    pub verdicts: BTreeMap<String, u64>,
     /// Answers that were not written, by reason.
     pub write_skips: BTreeMap<String, u64>,
     /// Answers written.
@@ -156,6 +158,7 @@ impl Summary {
             degraded: counts.degraded.to_map(),
             errors: counts.errors.to_map(),
             refusals: counts.refusals.to_map(),
+            verdicts: counts.verdicts.to_map(),
             write_skips: counts.write_skips.to_map(),
             stored: counts.stored,
             evicted: counts.evictions.to_map(),

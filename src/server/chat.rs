@@ -20,6 +20,7 @@ use super::auth::Caller;
 use super::body::read_whole;
 use super::directives::{deadline, directives, priority};
 use super::error::{ApiError, Credential};
+use super::feedback::Answered;
 use super::request_id::{X_REQUEST_ID, unique};
 use crate::cache::key::Tenant;
 use crate::chat::{ChatReply, Question};
@@ -50,7 +51,7 @@ async fn complete(
     body: Body,
     line: &mut LogLine,
 ) -> Result<Response, ApiError> {
-    let caller = admit(context, parts)?;
+    let caller = context.admit(parts)?;
     line.caller = Some(Arc::clone(&caller.name));
     // Nobody's body is read before it is known who sends it.
     let body = read_whole(body).await?;
@@ -65,16 +66,40 @@ async fn complete(
         include_usage: call.request.include_usage,
         refresh: call.directives.no_cache,
     };
+    let (tenant, question) = (call.tenant.clone(), call.request.question.as_ref().map(Question::text));
     let answer = context.gateway.answer(call).await.map_err(|error| refusal(error, context.credential))?;
+    remember(context, &parts.headers, &answer, tenant, question);
     line.source = Some(answer.source.clone());
     line.bypass = answer.bypass.or(answer.semantic_bypass);
     Ok(respond(context, answer, form))
 }
 
-fn admit(context: &Context, parts: &Parts) -> Result<Caller, ApiError> {
-    let auth = context.auth.load();
-    auth.guard(parts)?;
-    Ok(auth.caller(&parts.headers)?)
+impl Context {
+    /// Who calls, if they may.
+    pub(super) fn admit(&self, parts: &Parts) -> Result<Caller, ApiError> {
+        let auth = self.auth.load();
+        auth.guard(parts)?;
+        Ok(auth.caller(&parts.headers)?)
+    }
+}
+
+/// Remembers which answer this request got, for what may be said of it.
+fn remember(
+    context: &Context,
+    headers: &HeaderMap,
+    answer: &Answer,
+    tenant: Tenant,
+    question: Option<String>,
+) {
+    let entry = match &answer.body {
+        AnswerBody::Kept(entry) => entry.key,
+        _ => answer.key,
+    };
+    // What was asked in the entry's own words needs no words here.
+    let question = question.filter(|_| matches!(answer.source, Source::Semantic { .. })).map(Into::into);
+    if let Some(id) = headers.get(X_REQUEST_ID).and_then(|id| id.to_str().ok()) {
+        context.recent.remember(id, Answered { entry, question, tenant });
+    }
 }
 
 /// Reads a call as the callers' API and `/admin/explain` take it.
@@ -302,7 +327,7 @@ pub(super) async fn models(
     State(context): State<Arc<Context>>,
     request: Request,
 ) -> Result<Json<Value>, ApiError> {
-    admit(&context, &request.into_parts().0)?;
+    context.admit(&request.into_parts().0)?;
     let models: Vec<Value> = context
         .gateway
         .upstream()

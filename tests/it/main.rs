@@ -10,6 +10,7 @@ mod conversations;
 mod embedder;
 mod errors;
 mod examples;
+mod feedback;
 mod flights;
 mod freshness;
 mod hits;
