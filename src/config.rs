@@ -303,6 +303,8 @@ section!(
         #[serde(default)]
         follow_ups: Option<FollowUps>,
         #[serde(default)]
+        shadow: Option<Shadow>,
+        #[serde(default)]
         question: Option<QuestionPlace>,
         #[serde(default)]
         scope: Option<ScopeSettings>,
@@ -314,6 +316,15 @@ section!(
         stale_if_error: Option<Duration>,
         #[serde(default)]
         related: Option<Related>,
+    }
+);
+
+section!(
+    /// How hits in other words are measured on one's own traffic.
+    #[derive(Copy)]
+    Shadow {
+        serve: bool,
+        sample: Probability,
     }
 );
 
@@ -364,6 +375,7 @@ pub struct Namespace {
     pub matching: Matching,
     pub time_bound_bypass: bool,
     pub follow_ups: FollowUps,
+    pub shadow: Shadow,
     pub question: Option<QuestionPlace>,
     pub scope_ignore: Vec<String>,
     pub store_tool_calls: bool,
@@ -490,6 +502,7 @@ impl Config {
             },
             time_bound_bypass: own.time_bound_bypass.or(base.time_bound_bypass)?,
             follow_ups: own.follow_ups.or(base.follow_ups)?,
+            shadow: own.shadow.or(base.shadow)?,
             question: own.question.clone().or_else(|| base.question.clone()),
             scope_ignore: own.scope.clone().or_else(|| base.scope.clone())?.ignore,
             store_tool_calls: own.store_tool_calls.or(base.store_tool_calls)?,

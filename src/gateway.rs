@@ -16,6 +16,7 @@ mod flight;
 mod keep;
 mod namespace;
 mod rescue;
+mod shadow;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -50,6 +51,7 @@ pub use flight::EventTail;
 use flight::{FlightKey, Flights, Notes};
 use keep::Ticket;
 pub use namespace::{InvalidPlacement, Namespace, Namespaces};
+use shadow::SIDE_BY_SIDE;
 
 /// How long the store may take to count itself for the statistics, which are wanted most when it
 /// is slow.
@@ -117,6 +119,8 @@ pub struct Gateway {
     parts: Parts,
     flights: Flights,
     writes: Arc<Semaphore>,
+    /// Places for hits that are asked upstream as well.
+    samples: Arc<Semaphore>,
     tasks: TaskTracker,
 }
 
@@ -124,7 +128,8 @@ impl Gateway {
     /// Joins the parts.
     pub fn new(parts: Parts) -> Arc<Self> {
         let writes = Arc::new(Semaphore::new(parts.write_queue));
-        Arc::new(Self { parts, flights: Flights::default(), writes, tasks: TaskTracker::new() })
+        let samples = Arc::new(Semaphore::new(SIDE_BY_SIDE));
+        Arc::new(Self { parts, flights: Flights::default(), writes, samples, tasks: TaskTracker::new() })
     }
 
     /// Answers a call, before its deadline. Dropping the future leaves the flight; the last to leave
@@ -282,7 +287,7 @@ impl Gateway {
     }
 
     fn ticket(&self, key: ExactKey, scope: Scope) -> Ticket {
-        Ticket { key, scope, asked_at: self.parts.clock.now(), embedding: None }
+        Ticket { key, scope, asked_at: self.parts.clock.now(), embedding: None, shadow: None }
     }
 
     fn exact(&self, key: &ExactKey, call: &Call) -> Option<Arc<Entry>> {

@@ -12,6 +12,7 @@
 //! (0.7 MB when busy all day). The past lives in memory alone: it begins anew with the process.
 
 mod counts;
+mod interval;
 mod latency;
 mod namespace;
 mod price;
@@ -29,6 +30,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+#[cfg(test)]
+pub(crate) use interval::Z;
+pub use interval::{Interval, wilson};
 pub use latency::Quantiles;
 pub use namespace::{NamespaceMetrics, Source};
 pub use price::{PriceTable, Usage};

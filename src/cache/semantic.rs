@@ -15,8 +15,8 @@ use super::embedder::{EmbedError, Embedding, Encoders};
 use super::key::Scope;
 use super::store::{Candidate, Store, StoreError};
 use super::verdicts::Verdicts;
-use super::verify::{Judgement, Near, Refusal, Verdict, Verifier};
-use crate::config::Matching;
+use super::verify::{Judgement, Least, Near, Refusal, Verdict, Verifier, verify};
+use crate::config::{Matching, Policy};
 
 pub use time_bound::is_time_bound;
 
@@ -116,6 +116,22 @@ impl SemanticCache {
     /// The encoders, for embedding what is written back.
     pub fn encoders(&self) -> &Encoders {
         &self.encoders
+    }
+
+    /// Whether two answers say the same, by all that is asked of two questions but the learned judge;
+    /// `None` when they cannot be compared.
+    pub async fn agree(&self, one: &str, other: &str) -> Option<bool> {
+        if one.split_whitespace().eq(other.split_whitespace()) {
+            return Some(true);
+        }
+        let (a, b) = (self.encoders.embed(one).await.ok()?, self.encoders.embed(other).await.ok()?);
+        if a.embedder != b.embedder {
+            return Some(false);
+        }
+        let similarity = a.vector.iter().zip(&*b.vector).map(|(a, b)| a * b).sum();
+        let least = self.encoders.of(&a.embedder)?.threshold(Policy::Similarity);
+        let least = Least { similarity: least, is_judged: false };
+        Some(verify(one, other, similarity, least) == Verdict::Same)
     }
 
     /// Looks for the entry of the same question in `scope` that `serves` lets pass.

@@ -131,7 +131,7 @@ impl Gateway {
     }
 
     /// Books a call that a provider answered to the end.
-    fn account(
+    pub(super) fn account(
         &self,
         call: &Call,
         served: &Served,
@@ -148,7 +148,7 @@ impl Gateway {
 
     /// Looks into the store, then for the same question in other words.
     pub(super) async fn find_kept(
-        &self,
+        self: &Arc<Self>,
         call: &Call,
         ticket: &mut Ticket,
         notes: &mut Notes,
@@ -180,7 +180,15 @@ impl Gateway {
             self.parts.metrics.search(time);
         }
         match lookup.found {
+            Found::Hit { entry, .. } if !call.namespace.settings().shadow.serve => {
+                metrics.shadow_hit();
+                metrics.semantic_bypass("shadow");
+                notes.semantic_bypass = Some("shadow");
+                ticket.shadow = Some(entry);
+                None
+            }
             Found::Hit { entry, similarity, probability } => {
+                self.sample(call, &entry);
                 Some((Source::Semantic { similarity, probability }, entry))
             }
             Found::Miss(nearest) => {

@@ -23,6 +23,8 @@ pub(super) struct Ticket {
     pub(super) scope: Scope,
     pub(super) asked_at: Timestamp,
     pub(super) embedding: Option<Embedding>,
+    /// What would have been served, in a namespace that only watches.
+    pub(super) shadow: Option<Arc<Entry>>,
 }
 
 impl Gateway {
@@ -36,6 +38,9 @@ impl Gateway {
         reply: Option<&ChatReply>,
     ) -> bool {
         let namespace = &call.namespace;
+        if let (Some(entry), Some(reply)) = (ticket.shadow, reply) {
+            self.compare_soon(call, entry, reply.clone());
+        }
         if let Some(reason) = self.unwanted(served, namespace) {
             namespace.metrics().write_skip(reason);
             return false;

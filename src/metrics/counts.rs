@@ -93,6 +93,8 @@ counts! {
         exact_hits,
         /// Requests answered by the semantic layer.
         semantic_hits,
+        /// Requests that the semantic layer could have answered in namespaces that only watch.
+        shadow_hits,
         /// Requests that followed an answer already under way for another caller.
         coalesced,
         /// Requests that went upstream because no layer had an answer.
@@ -131,6 +133,8 @@ counts! {
         errors,
         /// Semantic candidates that verification refused, by reason.
         refusals,
+        /// Hits whose answers were compared with new ones, by what came out.
+        samples,
         /// What people said of answers.
         verdicts,
         /// Answers that were not written to the cache, by reason.

@@ -227,6 +227,18 @@ impl NamespaceMetrics {
         self.cells.refusals.add(reason, 1);
     }
 
+    /// Counts a hit in other words that was not served, because the namespace only watches.
+    pub fn shadow_hit(&self) {
+        self.turn();
+        self.cells.shadow_hits.add(1);
+    }
+
+    /// Counts a hit whose answer was compared with a new one.
+    pub fn sampled(&self, outcome: &'static str) {
+        self.turn();
+        self.cells.samples.add(outcome, 1);
+    }
+
     /// Counts what somebody said of an answer.
     pub fn judged(&self, verdict: &'static str) {
         self.turn();

@@ -116,6 +116,10 @@ impl Exposition {
         self.tally(page, "errors", "Requests that ended in an error.", "class", |counts| &counts.errors)?;
         let help = "Semantic candidates that verification refused.";
         self.tally(page, "refusals", help, "reason", |counts| &counts.refusals)?;
+        let help = "Hits in other words that were not served, since their namespace only watches.";
+        page.counter("shadow_hits", help, self.each(|counts| counts.shadow_hits))?;
+        let help = "Hits whose answers were compared with new ones.";
+        self.tally(page, "samples", help, "outcome", |counts| &counts.samples)?;
         let help = "What people said of answers.";
         self.tally(page, "verdicts", help, "verdict", |counts| &counts.verdicts)?;
         let help = "Answers that were not written to the cache.";

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::counts::Counts;
+use super::interval::{Interval, wilson};
 use super::latency::{Quantiles, seconds};
 
 /// What happened in a window, or since the start, and how things stand.
@@ -60,6 +61,13 @@ pub struct Summary {
     pub errors: BTreeMap<String, u64>,
     /// Semantic candidates that verification refused, by reason.
     pub refusals: BTreeMap<String, u64>,
+    /// Hits in other words that were not served, since their namespace only watches.
+    pub shadow_hits: u64,
+    /// Hits whose answers were compared with new ones: `agreed`, `differed`, `undecided`; and `skipped`
+    /// or `failed`.
+    pub samples: BTreeMap<String, u64>,
+    /// Of the hits compared, the share that agreed, at least; none compared, none known.
+    pub precision: Option<Precision>,
     /// What people said of answers: `right` and `wrong`, and the same of hits in other words.
     pub verdicts: BTreeMap<String, u64>,
     /// Answers that were not written, by reason.
@@ -145,6 +153,26 @@ pub struct ProviderStats {
     pub total: Quantiles,
 }
 
+/// A share, and where it lies with 95 % confidence (Wilson's score interval).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Precision {
+    /// The share seen.
+    pub share: f64,
+    /// Low and high.
+    pub interval: Interval,
+}
+
+impl Precision {
+    fn of(samples: &BTreeMap<String, u64>) -> Option<Self> {
+        let count = |outcome: &str| {
+            u32::try_from(samples.get(outcome).copied().unwrap_or_default()).unwrap_or(u32::MAX)
+        };
+        let (agreed, differed) = (count("agreed"), count("differed"));
+        let of = agreed.saturating_add(differed);
+        (of > 0).then(|| Self { share: f64::from(agreed) / f64::from(of), interval: wilson(agreed, of) })
+    }
+}
+
 impl Summary {
     pub(super) fn of(counts: &Counts) -> Self {
         Self {
@@ -158,6 +186,9 @@ impl Summary {
             degraded: counts.degraded.to_map(),
             errors: counts.errors.to_map(),
             refusals: counts.refusals.to_map(),
+            shadow_hits: counts.shadow_hits,
+            precision: Precision::of(&counts.samples.to_map()),
+            samples: counts.samples.to_map(),
             verdicts: counts.verdicts.to_map(),
             write_skips: counts.write_skips.to_map(),
             stored: counts.stored,

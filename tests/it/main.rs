@@ -16,5 +16,6 @@ mod freshness;
 mod hits;
 mod ladder;
 mod operators;
+mod shadow;
 mod store;
 mod upstream;

@@ -57,6 +57,11 @@ pub(in crate::cli) async fn stats(args: &StatsArgs) -> Result<(), Failure> {
         row(name, &counts(namespace));
     }
     row("total", &counts(&stats["totals"]));
+    for (name, namespace) in stats["namespaces"].as_object().into_iter().flatten() {
+        if let Some(measured) = measured(name, namespace) {
+            say(&measured);
+        }
+    }
     say("");
     for (source, latency) in stats["latency"].as_object().into_iter().flatten() {
         let millis =
@@ -71,7 +76,60 @@ pub(in crate::cli) async fn stats(args: &StatsArgs) -> Result<(), Failure> {
     Ok(())
 }
 
+/// What is known of a namespace's hits in other words by comparing answers, if that is done.
+fn measured(name: &str, counts: &Value) -> Option<String> {
+    let shadow = counts["shadow_hits"].as_u64().unwrap_or(0);
+    let watched = format!("{shadow} hits in other words were only watched");
+    let percent = |share: &Value| share.as_f64().unwrap_or(0.0) * 100.0;
+    let precision = &counts["precision"];
+    let (low, high) = (&precision["interval"][0], &precision["interval"][1]);
+    let right = format!(
+        "of those compared at least {:.1} % were right ({:.1} to {:.1})",
+        percent(&precision["share"]),
+        percent(low),
+        percent(high)
+    );
+    match (shadow, precision.is_null()) {
+        (0, true) => None,
+        (0, false) => Some(format!("{name}: {right}")),
+        (_, true) => Some(format!("{name}: {watched}")),
+        (_, false) => Some(format!("{name}: {watched}; {right}")),
+    }
+}
+
 fn row(name: &str, cells: &[String; 7]) {
     let cells = cells.each_ref().map(|cell| format!("{cell:>12}")).join(" ");
     say(&format!("{name:<20} {cells}"));
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_was_measured_is_one_sentence() {
+        let precision = json!({ "share": 0.9, "interval": [0.6, 0.98] });
+        for (counts, expected) in [
+            (json!({ "shadow_hits": 0, "precision": null }), None),
+            (
+                json!({ "shadow_hits": 3, "precision": null }),
+                Some("hr: 3 hits in other words were only watched"),
+            ),
+            (
+                json!({ "shadow_hits": 0, "precision": precision }),
+                Some("hr: of those compared at least 90.0 % were right (60.0 to 98.0)"),
+            ),
+            (
+                json!({ "shadow_hits": 3, "precision": precision }),
+                Some(
+                    "hr: 3 hits in other words were only watched; of those compared at least 90.0 % were right \
+                     (60.0 to 98.0)",
+                ),
+            ),
+        ] {
+            assert_eq!(measured("hr", &counts).as_deref(), expected);
+        }
+    }
 }

@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::metrics::Z;
 
 fn ranking(pairs: &[(f32, bool)]) -> Ranking {
     Ranking::of(pairs.iter().map(|&(score, same)| Scored { score, same }))
