@@ -178,8 +178,8 @@ impl Onnx {
                 tokens.ok_or_else(|| failed(&"there is no head"))
             };
             let (a, b) = (tokens(&reference.a).map_err(unusable)?, tokens(&reference.b).map_err(unusable)?);
-            let probability = self.compare(&a, &b, 1.0).map_err(unusable)?;
-            files.check(reference, probability)?;
+            let head = self.head.as_mut().ok_or_else(|| unusable(failed(&"there is no head")))?;
+            files.check(reference, head.logit(&a, &b).map_err(unusable)?)?;
         }
         Ok(())
     }

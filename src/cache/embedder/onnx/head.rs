@@ -4,6 +4,7 @@
 //! texts so shortened whether one answer serves both. A head belongs to the weights it was trained
 //! over, so its folder names the encoder, and is refused for any other.
 
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use ort::environment::Environment;
@@ -28,6 +29,35 @@ struct Card {
     slope: f32,
     /// The longest text it was tried on, in tokens.
     window: usize,
+    #[serde(default)]
+    prior: Prior,
+}
+
+/// What is known of two near questions before the head is asked: how many tokens differ. Where few
+/// do, one word is exchanged and the rest is the same to the letter, and that is how traps are
+/// made; near neighbours of which many tokens differ are mostly rewordings.
+#[derive(Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Prior {
+    /// Added to the logit when no, one, two … tokens differ; the last one also when more do.
+    by_differing: Vec<f32>,
+    /// Tokens that do not count: articles, auxiliary verbs, signs.
+    light: HashSet<u32>,
+}
+
+impl Prior {
+    fn of(&self, a: &[u32], b: &[u32]) -> f32 {
+        let mut balance: HashMap<u32, i32> = HashMap::new();
+        for (ids, step) in [(a, 1), (b, -1)] {
+            for id in ids.iter().filter(|id| !self.light.contains(id)) {
+                *balance.entry(*id).or_default() += step;
+            }
+        }
+        let more =
+            |sign: i32| balance.values().map(|count| count * sign).filter(|count| *count > 0).sum::<i32>();
+        let differing = usize::try_from(more(1).max(more(-1))).unwrap_or_default();
+        self.by_differing.get(differing).or(self.by_differing.last()).copied().unwrap_or_default()
+    }
 }
 
 /// Two texts whose probability is known, to see at the start that all is as it was trained.
@@ -43,6 +73,7 @@ pub(super) struct HeadSessions {
     full_similarity: f32,
     slope: f32,
     window: usize,
+    prior: Prior,
     project: Session,
     compare: Session,
 }
@@ -137,6 +168,7 @@ impl Head {
                 full_similarity: self.card.full_similarity,
                 slope: self.card.slope,
                 window: self.card.window,
+                prior: self.card.prior.clone(),
                 project: session(&self.files.project)?,
                 compare: session(&self.files.compare)?,
             })
@@ -151,8 +183,8 @@ impl Head {
     }
 
     /// Fails when an answer is not what it was when the head was trained.
-    pub(super) fn check(&self, reference: &Reference, probability: f32) -> Result<(), LoadError> {
-        let expected = sigmoid(reference.logit);
+    pub(super) fn check(&self, reference: &Reference, logit: f32) -> Result<(), LoadError> {
+        let (probability, expected) = (sigmoid(logit), sigmoid(reference.logit));
         let off = (probability - expected).abs();
         // So written, an answer that is no number fails.
         if off <= TOLERANCE {
@@ -183,15 +215,21 @@ impl HeadSessions {
         stored: &Tokens,
         similarity: f32,
     ) -> Result<f32, EmbedError> {
-        if asked.width() != stored.width() {
-            return Err(EmbedError::Failed("the stored tokens are of another head".into()));
-        }
         if asked.ids().len().max(stored.ids().len()) > self.window {
             return Err(EmbedError::TooLong { window: self.window });
         }
         // What is the same to the encoder is nothing to compare: the head learned from pairs that differ.
         if asked.ids() == stored.ids() {
             return Ok(1.0);
+        }
+        let logit = self.logit(asked, stored)? + self.prior.of(asked.ids(), stored.ids());
+        Ok(sigmoid(logit + self.slope * (similarity - self.full_similarity).min(0.0)))
+    }
+
+    /// What the graph says of two texts, as it was trained.
+    pub(super) fn logit(&mut self, asked: &Tokens, stored: &Tokens) -> Result<f32, EmbedError> {
+        if asked.width() != stored.width() {
+            return Err(EmbedError::Failed("the stored tokens are of another head".into()));
         }
         let vectors = |tokens: &Tokens| tokens.vectors().collect::<Vec<f32>>();
         let ids = |tokens: &Tokens| tokens.ids().iter().map(|id| i64::from(*id)).collect::<Vec<i64>>();
@@ -204,8 +242,7 @@ impl HeadSessions {
         ];
         let outputs = self.compare.run(inputs).map_err(failed)?;
         let (_, logit) = outputs["logit"].try_extract_tensor::<f32>().map_err(failed)?;
-        let logit = logit.first().copied().unwrap_or(f32::NAN);
-        Ok(sigmoid(logit + self.slope * (similarity - self.full_similarity).min(0.0)))
+        Ok(logit.first().copied().unwrap_or(f32::NAN))
     }
 }
 
@@ -215,4 +252,28 @@ fn sigmoid(logit: f32) -> f32 {
 
 fn failed(error: impl std::fmt::Display) -> EmbedError {
     EmbedError::Failed(error.to_string().into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_prior_goes_by_how_many_tokens_differ() {
+        let prior = Prior { by_differing: vec![-3.0, -2.0, 0.0, 1.0], light: [7, 8].into() };
+        for (a, b, expected) in [
+            (&[1, 2, 3][..], &[3, 2, 1][..], -3.0),
+            (&[1, 2, 3], &[1, 7, 2, 8, 3], -3.0),
+            (&[1, 2, 3], &[1, 2, 4], -2.0),
+            (&[1, 2, 3], &[1, 2, 3, 3], -2.0),
+            (&[1, 2, 3], &[1, 2, 3, 4, 5], 0.0),
+            (&[1, 2, 3], &[4, 5, 6], 1.0),
+            (&[1], &[1, 2, 3, 4, 5, 6, 9], 1.0),
+        ] {
+            for found in [prior.of(a, b), prior.of(b, a)] {
+                assert!((found - expected).abs() < f32::EPSILON, "{a:?} {b:?}: {found}");
+            }
+        }
+        assert!(Prior::default().of(&[1], &[1]).abs() < f32::EPSILON, "none is known by default");
+    }
 }
