@@ -63,7 +63,8 @@ pub(super) async fn attempt(
             let mut call = watched.answered(is_stream);
             slots.0.succeed();
             key.succeed();
-            let held = Held { slots, candidate: candidate.clone(), begun, deadline: ask.deadline };
+            let (candidate, deadline) = (candidate.clone(), ask.deadline);
+            let held = Held { slots, candidate, served: served.clone(), begun, deadline };
             let body = match body {
                 Body::Whole(whole) => {
                     held.finish(call, whole.reply.as_ref());
@@ -197,6 +198,7 @@ impl Drop for Watched<'_> {
 struct Held {
     slots: Slots,
     candidate: Candidate,
+    served: Served,
     begun: Instant,
     deadline: Instant,
 }
@@ -219,6 +221,16 @@ impl Held {
         call.finished(Finished { output_tokens, cost_usd }, now);
         self.candidate.target.health.in_time(now <= self.deadline, now);
         self.candidate.target.note_total(now - self.begun, now);
+        // The request has a line of its own that says who answered; this one is for those who look closer.
+        tracing::debug!(
+            provider = %self.served.provider,
+            model = %self.served.model,
+            attempt = self.served.attempts,
+            output_tokens,
+            in_time = now <= self.deadline,
+            after_ms = u64::try_from((now - self.begun).as_millis()).unwrap_or(u64::MAX),
+            "an attempt was answered"
+        );
         drop(self.slots);
     }
 
