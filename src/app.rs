@@ -165,6 +165,7 @@ impl App {
                 AuthMode::Open | AuthMode::Keys => Credential::Service,
             },
             recent: Recent::default(),
+            debug: config.server.debug,
             reload: Reload::new(&config),
             log_prompts: config.log.prompts,
         });

@@ -89,6 +89,7 @@ section!(
         max_body: ByteSize,
         max_headers: ByteSize,
         max_json_depth: usize,
+        debug: bool,
         #[serde(with = "humantime_serde")]
         shutdown_grace: Duration,
     }

@@ -77,6 +77,8 @@ pub struct Context {
     pub recent: Recent,
     /// What the settings are, and were.
     pub reload: Reload,
+    /// Tell callers why a stored question was refused.
+    pub debug: bool,
     /// Write the text of questions into the log.
     pub log_prompts: bool,
 }

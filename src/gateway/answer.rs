@@ -20,6 +20,8 @@ pub struct Answer {
     pub bypass: Option<&'static str>,
     /// Why only the semantic layer was.
     pub semantic_bypass: Option<&'static str>,
+    /// The similarity of the nearest stored question that was refused, and why it was.
+    pub refused: Option<(f32, &'static str)>,
     /// The answer was accepted for storing. Known before a whole answer is sent, and too late
     /// for the headers of a streamed one.
     pub stored: bool,
@@ -85,9 +87,19 @@ pub enum AnswerBody {
 }
 
 impl Answer {
+    fn new(
+        source: Source,
+        key: ExactKey,
+        bypass: Option<&'static str>,
+        notes: Notes,
+        body: AnswerBody,
+    ) -> Self {
+        let Notes { semantic_bypass, refused, stored } = notes;
+        Self { source, key, bypass, semantic_bypass, refused, stored, body }
+    }
+
     pub(super) fn kept(key: ExactKey, source: Source, entry: Arc<Entry>, notes: Notes) -> Self {
-        let semantic_bypass = notes.semantic_bypass;
-        Self { source, key, bypass: None, semantic_bypass, stored: false, body: AnswerBody::Kept(entry) }
+        Self::new(source, key, None, notes, AnswerBody::Kept(entry))
     }
 
     pub(super) fn substitute(
@@ -98,7 +110,7 @@ impl Answer {
         notes: Notes,
     ) -> Self {
         let (source, body) = (Source::Substitute(substitute), AnswerBody::Reply(reply));
-        Self { source, key, bypass, semantic_bypass: notes.semantic_bypass, stored: false, body }
+        Self::new(source, key, bypass, notes, body)
     }
 }
 
@@ -131,6 +143,5 @@ pub(super) async fn follow(
         },
     };
     let source = Source::Upstream { served, coalesced };
-    let Notes { semantic_bypass, stored } = notes;
-    Ok(Some(Answer { source, key, bypass, semantic_bypass, stored, body }))
+    Ok(Some(Answer::new(source, key, bypass, notes, body)))
 }

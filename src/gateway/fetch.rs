@@ -192,8 +192,9 @@ impl Gateway {
                 Some((Source::Semantic { similarity, probability }, entry))
             }
             Found::Miss(nearest) => {
-                if let Some((_, refusal)) = nearest {
+                if let Some((similarity, refusal)) = nearest {
                     metrics.refused(refusal.label());
+                    notes.refused = Some((similarity, refusal.label()));
                 }
                 None
             }

@@ -46,6 +46,8 @@ pub(super) struct Flights(Arc<Mutex<HashMap<FlightKey, Arc<Flight>>>>);
 pub(super) struct Notes {
     /// Why the semantic layer was passed by.
     pub(super) semantic_bypass: Option<&'static str>,
+    /// The nearest stored question that was refused, and why.
+    pub(super) refused: Option<(f32, &'static str)>,
     /// The answer was accepted for storing.
     pub(super) stored: bool,
 }

@@ -224,6 +224,10 @@ fn describe(context: &Context, answer: &Answer, form: Form) -> HeaderMap {
                 put(HeaderName::from_static("x-refrain-fallback"), "true".to_owned());
             }
             put(CACHE_STATUS, forwarded(answer, *coalesced, form.refresh));
+            if let (true, Some((similarity, why))) = (context.debug, answer.refused) {
+                put(HeaderName::from_static("x-refrain-similarity"), format!("{similarity:.4}"));
+                put(HeaderName::from_static("x-refrain-refused"), why.to_owned());
+            }
         }
         (Source::Substitute(substitute), _) => {
             let layer = substitute.label();

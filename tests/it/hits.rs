@@ -234,3 +234,19 @@ async fn who_wants_usage_is_not_served_an_answer_without_it() {
     assert_eq!((whole.source(), whole.json()["usage"]["total_tokens"].clone()), ("upstream", json!(12)));
     assert_eq!(app.ask("q").await.source(), "exact", "kept again, with usage");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_miss_says_what_was_refused_and_why_when_that_is_wanted() {
+    for (overlay, expected) in [("[server]\ndebug = true", ("0.9900", "numbers")), ("", ("", ""))] {
+        let app = TestApp::with(overlay).await;
+        app.provider.answer("a");
+        app.ask("How do I cook rice for 2 people?").await;
+        app.settle().await;
+        app.embedder.similar("How do I cook rice for 3 people?", "How do I cook rice for 2 people?", 0.99);
+        app.provider.answer("another");
+        let miss = app.ask("How do I cook rice for 3 people?").await;
+        assert_eq!(miss.source(), "upstream");
+        let header = |name: &str| miss.headers.get(name).map_or("", |value| value.to_str().unwrap());
+        assert_eq!((header("x-refrain-similarity"), header("x-refrain-refused")), expected);
+    }
+}

@@ -57,8 +57,9 @@ pub(in crate::cli) async fn explain(args: ExplainArgs) -> Result<(), Failure> {
     say(&format!("scope     {}\nid        {}", text("scope"), text("id")));
     for candidate in explained["candidates"].as_array().into_iter().flatten() {
         say(&format!(
-            "  {:.4}  {:<12} {}",
+            "  {:.4}  {}  {:<12} {}",
             candidate["similarity"].as_f64().unwrap_or(0.0),
+            candidate["probability"].as_f64().map_or("     -".to_owned(), |p| format!("{p:.4}")),
             candidate["verdict"].as_str().unwrap_or("-"),
             candidate["question"].as_str().unwrap_or("-"),
         ));
