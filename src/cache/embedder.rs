@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 pub use encoders::{Encoder, Encoders};
-pub use tokens::Tokens;
+pub use tokens::{Projection, Tokens};
 
 /// Names model, revision, pooling and prefix: all that a vector depends on besides its text.
 /// Part of every stored vector's collection, so that changing the model can never mix vectors.

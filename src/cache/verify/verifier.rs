@@ -55,9 +55,9 @@ impl Verifier {
         }
         let Some(least) = probability else { return Judgement { verdict, probability: None } };
         let unjudged = Judgement { verdict: Verdict::Different(Refusal::Unjudged), probability: None };
-        // An entry that was written before there was a head has no tokens.
-        let (Some(asked), Some(stored)) = (&embedding.tokens, near.tokens) else { return unjudged };
-        match self.encoders.compare(&embedding.embedder, asked, stored, near.similarity).await {
+        let Some(asked) = &embedding.tokens else { return unjudged };
+        let Some(stored) = self.comparable(asked, near).await else { return unjudged };
+        match self.encoders.compare(&embedding.embedder, asked, &stored, near.similarity).await {
             Ok(probability) => {
                 let same = probability >= least;
                 let verdict = if same { verdict } else { Verdict::Different(Refusal::Improbable) };
@@ -69,6 +69,17 @@ impl Verifier {
                 unjudged
             }
         }
+    }
+
+    /// The candidate's tokens as today's head takes them. An entry that was written before there was
+    /// a head has none, and one that was written under another head has those of another space:
+    /// such a question is read anew, since it may be kept for good.
+    async fn comparable(&self, asked: &Tokens, near: Near<'_>) -> Option<Arc<Tokens>> {
+        if let Some(stored) = near.tokens.filter(|stored| asked.is_comparable(stored)) {
+            return Some(Arc::clone(stored));
+        }
+        let anew = self.encoders.embed(near.question).await.ok()?;
+        anew.tokens.filter(|anew| asked.is_comparable(anew))
     }
 
     /// The similarity from which on a question may be the same: the namespace's, else the

@@ -13,7 +13,7 @@ use ort::value::TensorRef;
 use serde::Deserialize;
 
 use super::in_one_line;
-use crate::cache::embedder::{EmbedError, EmbedderId, LoadError, Tokens};
+use crate::cache::embedder::{EmbedError, EmbedderId, LoadError, Projection, Tokens};
 
 /// How far a head may be off its reference answers: other machines round differently.
 const TOLERANCE: f32 = 0.05;
@@ -74,6 +74,7 @@ pub(super) struct HeadSessions {
     slope: f32,
     window: usize,
     prior: Prior,
+    projection: Projection,
     project: Session,
     compare: Session,
 }
@@ -129,6 +130,7 @@ impl Files {
 pub(super) struct Head {
     files: Files,
     card: Card,
+    projection: Projection,
     pub(super) references: Vec<Reference>,
     encoder: std::sync::Arc<str>,
     place: String,
@@ -155,7 +157,8 @@ impl Head {
         }
         let references = serde_json::from_slice(&files.references)
             .map_err(|error| unusable(format!("reference.json: {error}")))?;
-        Ok(Self { files, card, references, encoder: encoder.into(), place: place.to_owned() })
+        let projection = Projection::of(&files.project);
+        Ok(Self { files, card, projection, references, encoder: encoder.into(), place: place.to_owned() })
     }
 
     /// Sessions for one worker.
@@ -169,6 +172,7 @@ impl Head {
                 slope: self.card.slope,
                 window: self.card.window,
                 prior: self.card.prior.clone(),
+                projection: self.projection,
                 project: session(&self.files.project)?,
                 compare: session(&self.files.compare)?,
             })
@@ -201,7 +205,7 @@ impl HeadSessions {
         let input = TensorRef::from_array_view((shape, hidden)).map_err(failed)?;
         let outputs = self.project.run(ort::inputs!["hidden" => input]).map_err(failed)?;
         let (_, projected) = outputs["projected"].try_extract_tensor::<f32>().map_err(failed)?;
-        Tokens::try_new(ids.to_vec(), projected)
+        Tokens::try_new(self.projection, ids.to_vec(), projected)
             .ok_or_else(|| EmbedError::Failed("the head's projection does not come out even".into()))
     }
 
@@ -228,7 +232,7 @@ impl HeadSessions {
 
     /// What the graph says of two texts, as it was trained.
     pub(super) fn logit(&mut self, asked: &Tokens, stored: &Tokens) -> Result<f32, EmbedError> {
-        if asked.width() != stored.width() {
+        if !asked.is_comparable(stored) {
             return Err(EmbedError::Failed("the stored tokens are of another head".into()));
         }
         let vectors = |tokens: &Tokens| tokens.vectors().collect::<Vec<f32>>();

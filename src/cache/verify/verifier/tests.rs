@@ -5,7 +5,7 @@ use async_trait::async_trait;
 
 use super::*;
 use crate::cache::embedder::lazy::Loader;
-use crate::cache::embedder::{Embedder, EmbedderId, Head};
+use crate::cache::embedder::{Embedder, EmbedderId, Head, Projection};
 use crate::cache::verify::Difference;
 use crate::config::{self, Config, Policy, Similarity};
 
@@ -15,7 +15,10 @@ const ENGLISH: &str = "bge-small-en-v1.5";
 struct Judge {
     id: EmbedderId,
     says: Mutex<Result<f32, EmbedError>>,
-    asked: Mutex<usize>,
+    /// The stored tokens that it was asked about.
+    compared: Mutex<Vec<Arc<Tokens>>>,
+    /// Why it reads no text now.
+    unread: Mutex<Option<EmbedError>>,
 }
 
 #[async_trait]
@@ -29,6 +32,9 @@ impl Embedder for Judge {
     }
 
     async fn embed(&self, _: &str) -> Result<Embedding, EmbedError> {
+        if let Some(error) = self.unread.lock().unwrap_or_else(PoisonError::into_inner).clone() {
+            return Err(error);
+        }
         let mut embedding = Embedding::new(self.id.clone(), [1.0, 0.0]);
         embedding.tokens = Some(tokens());
         Ok(embedding)
@@ -41,14 +47,14 @@ impl Embedder for Judge {
 
 #[async_trait]
 impl Head for Judge {
-    async fn compare(&self, _: &Arc<Tokens>, _: &Arc<Tokens>, _: f32) -> Result<f32, EmbedError> {
-        *self.asked.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+    async fn compare(&self, _: &Arc<Tokens>, stored: &Arc<Tokens>, _: f32) -> Result<f32, EmbedError> {
+        self.compared.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(stored));
         self.says.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
 fn tokens() -> Arc<Tokens> {
-    Arc::new(Tokens::try_new(vec![1, 2], &[0.5, 0.5]).unwrap())
+    Arc::new(Tokens::try_new(Projection::of(b"now"), vec![1, 2], &[0.5, 0.5]).unwrap())
 }
 
 struct Court {
@@ -60,8 +66,12 @@ struct Court {
 /// The shipped English encoder's settings over a head that gives this.
 async fn court(says: Result<f32, EmbedError>) -> Court {
     let config = Config::from_toml("[embedder]\nmodels = [\"bge-small-en-v1.5\"]").unwrap();
-    let judge =
-        Arc::new(Judge { id: EmbedderId::new("judge"), says: Mutex::new(says), asked: Mutex::default() });
+    let judge = Arc::new(Judge {
+        id: EmbedderId::new("judge"),
+        says: Mutex::new(says),
+        compared: Mutex::default(),
+        unread: Mutex::default(),
+    });
     let loader = |_: &str, _: &config::Encoder| -> Arc<Loader> {
         let judge = Arc::clone(&judge);
         Arc::new(move || Ok(Arc::clone(&judge) as Arc<dyn Embedder>))
@@ -82,8 +92,13 @@ impl Court {
         self.verifier.judge("How do I reset my password?", &self.embedding, near, matching).await
     }
 
+    async fn judge_near(&self, near: Near<'_>) -> Judgement {
+        let asked = "How do I reset my password?";
+        self.verifier.judge(asked, &self.embedding, near, &matching(Policy::Loose)).await
+    }
+
     fn asked(&self) -> usize {
-        *self.judge.asked.lock().unwrap_or_else(PoisonError::into_inner)
+        self.judge.compared.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 }
 
@@ -160,19 +175,40 @@ async fn a_head_that_cannot_tell_refuses() {
 }
 
 #[tokio::test]
-async fn an_entry_without_tokens_is_refused() {
+async fn a_question_without_tokens_is_refused() {
     let court = court(Ok(1.0)).await;
-    let near = Near { question: PARAPHRASE, similarity: 0.99, tokens: None };
-    let matching = matching(Policy::Loose);
-    let asked = "How do I reset my password?";
-    let judgement = court.verifier.judge(asked, &court.embedding, near, &matching).await;
-    assert_eq!(judgement.verdict, Verdict::Different(Refusal::Unjudged));
-    let mut embedding = court.embedding.clone();
-    embedding.tokens = None;
+    let embedding = Embedding { tokens: None, ..court.embedding.clone() };
     let tokens = tokens();
-    let near = Near { tokens: Some(&tokens), ..near };
-    let judgement = court.verifier.judge(asked, &embedding, near, &matching).await;
+    let near = Near { question: PARAPHRASE, similarity: 0.99, tokens: Some(&tokens) };
+    let matching = matching(Policy::Loose);
+    let judgement = court.verifier.judge("How do I reset my password?", &embedding, near, &matching).await;
     assert_eq!(judgement.verdict, Verdict::Different(Refusal::Unjudged));
+    assert_eq!(court.asked(), 0);
+}
+
+#[tokio::test]
+async fn what_another_head_has_left_is_read_anew_and_never_compared() {
+    let of = |graph: &[u8], ids: Vec<u32>, width: usize| {
+        let vectors = vec![0.5; ids.len() * width];
+        Arc::new(Tokens::try_new(Projection::of(graph), ids, &vectors).unwrap())
+    };
+    for left in [None, Some(of(b"before", vec![1, 2], 1)), Some(of(b"now", vec![1, 2], 2))] {
+        let court = court(Ok(1.0)).await;
+        let near = Near { question: PARAPHRASE, similarity: 0.99, tokens: left.as_ref() };
+        assert_eq!(court.judge_near(near).await.verdict, Verdict::Same, "{left:?}");
+        assert_eq!(*court.judge.compared.lock().unwrap(), [tokens()], "{left:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_read_anew_is_refused() {
+    let court = court(Ok(1.0)).await;
+    let blank = Near { question: "", similarity: 0.99, tokens: None };
+    let judgement = court.judge_near(blank).await;
+    assert_ne!(judgement.verdict, Verdict::Same);
+    *court.judge.unread.lock().unwrap() = Some(EmbedError::Busy);
+    let near = Near { question: PARAPHRASE, similarity: 0.99, tokens: None };
+    assert_eq!(court.judge_near(near).await.verdict, Verdict::Different(Refusal::Unjudged));
     assert_eq!(court.asked(), 0);
 }
 
