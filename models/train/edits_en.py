@@ -47,7 +47,30 @@ OPPOSITES = words(
     "fail|expand collapse|front back|top bottom|input output|client server|sender recipient|"
     "opening closing|check-in check-out|earliest latest|oldest newest|largest smallest|highest "
     "lowest|longest shortest|fastest slowest|cheapest priciest|better worse|faster slower|"
-    "cheaper pricier|bigger smaller|longer shorter|higher lower"
+    "cheaper pricier|bigger smaller|longer shorter|higher lower|sender receiver|host guest|"
+    "lender borrower|landlord tenant|doctor patient|winner loser|predecessor successor|"
+    "ancestor descendant|supply demand|profit loss|import_duty export_duty|asc desc|"
+    "uppercase lowercase|horizontal vertical|clockwise counterclockwise|odd even|plus minus|"
+    "multiply divide|addition subtraction|ceiling floor|entrance exit|arriving departing|"
+    "boarding landing|takeoff landing|upstairs downstairs|upload_speed download_speed|"
+    "front-end back-end|frontend backend|prefix suffix|append prepend|push pop|insert delete|"
+    "commit rollback|merge split|join separate|attach remove|wrap unwrap|inhale exhale|"
+    "praise criticise|praise criticize|encourage discourage|persuade dissuade|motivate "
+    "demotivate|optimistic pessimistic|introvert extrovert|temporary permanent|optional "
+    "mandatory|voluntary compulsory|allowed forbidden|permitted prohibited|required optional|"
+    "included excluded|guilty innocent|majority minority|major minor|rural urban|ancient "
+    "modern|raw cooked|fresh frozen|fresh stale|sweet sour|sharp blunt|smooth rough|tight "
+    "loose|solid liquid|bright dark|light dark|noisy quiet|crowded empty|polite rude|brave "
+    "cowardly|generous stingy|lazy hardworking|rise fall|rising falling|grow shrink|growing "
+    "shrinking|stretch shrink|inflate deflate|speed_up slow_down|turn_on turn_off|switch_on "
+    "switch_off|log_in log_out|sign_in sign_out|check_in check_out|move_in move_out|zoom_in "
+    "zoom_out|opt_in opt_out|scroll_up scroll_down|pick_up drop_off|put_on take_off|warm_up "
+    "cool_down|cool heat|warm cool|melt freeze|fill empty|load unload|inbound outbound|"
+    "overpaid underpaid|overweight underweight|overestimate underestimate|overcook undercook|"
+    "before_the after_the|during after|until from|from until|toward away_from|near far_from|"
+    "in_favor_of against|for against|pro anti|with against|because_of despite|same opposite|"
+    "together apart|alone together|once again|first_time last_time|next previous|next last|"
+    "current previous|current former|upcoming past|ago from_now|later earlier|sooner later"
 )
 SIBLINGS = words(
     "India China Japan Canada Australia Germany France Brazil Russia Mexico Italy Spain "
@@ -63,7 +86,24 @@ SIBLINGS = words(
     "km miles meters|days weeks months years|minutes hours seconds|day week month year|red "
     "blue green black white yellow|physics chemistry biology mathematics economics history|MBA "
     "PhD MS BTech|Gmail Outlook Yahoo|Chrome Firefox Safari|first second third fourth|"
-    "breakfast lunch dinner|Visa Mastercard PayPal|spring autumn winter summer|dollars euros "
+    "Paul Peter Mark John David Thomas|Anna Maria Julia Emma Sophie|Norway Finland Denmark "
+    "Iceland|Slovakia Slovenia Serbia Croatia|Kenya Ghana Uganda Ethiopia|Peru Chile Colombia "
+    "Bolivia|Austria Hungary Poland Romania|Lisbon Madrid Vienna Prague Rome Athens|Texas "
+    "Florida Ohio Nevada Oregon|Ubuntu Debian Fedora|MacBook ThinkPad Chromebook|Spotify "
+    "Netflix Disney Hulu|PlayStation Xbox Switch|DHL UPS FedEx|Ryanair Lufthansa KLM|React "
+    "Angular Vue|Docker Kubernetes Podman|AWS Azure GCP|Haskell Scala Kotlin|ChatGPT Gemini "
+    "Claude|Toyota Honda Ford BMW Audi|Nike Adidas Puma|Mars Venus Jupiter Saturn|gold silver "
+    "copper iron|measles mumps flu malaria|ibuprofen aspirin paracetamol|almond oat soy|"
+    "chicken beef pork fish|rice pasta bread potatoes|apple banana orange grape|puppy kitten|"
+    "carpet sofa mattress|kitchen bathroom bedroom garage|passport visa licence|mortgage "
+    "loan lease|invoice receipt|order refund return|subscription order account|address date|"
+    "delivery payment|laptop phone tablet|battery screen keyboard|router printer scanner|"
+    "folder file link|column row table index|text image video audio|font color size|"
+    "print scan copy fax|clean repair replace|wash dry iron|bake fry boil grill|swim run "
+    "walk ride|eat drink|knit sew|paint draw|sing dance|guitar piano violin drums|pilot "
+    "nurse lawyer teacher chef|uncle aunt cousin|grandfather grandmother|bus train plane "
+    "ferry taxi|hotel hostel apartment|window aisle|museum library theatre|pharmacy bakery "
+    "bank|breakfast lunch dinner|Visa Mastercard PayPal|spring autumn winter summer|dollars euros "
     "pounds rupees|USD EUR GBP INR|PDF Word Excel JSON XML CSV|Celsius Fahrenheit Kelvin|email "
     "phone address password username|MySQL PostgreSQL MongoDB Redis|morning afternoon evening|"
     "weekdays weekends|adults children|checking savings"
@@ -72,7 +112,11 @@ QUANTITIES = words(
     "all some|all only|at_least at_most|more_than less_than|more_than exactly|both either|many "
     "few|everyone nobody|always sometimes|minimum average|maximum average|up_to at_least|only "
     "also|including except|all none|each one_of_the|per_day per_week|per_month per_year|within "
-    "after|once twice|single multiple|before since|until after"
+    "after|once twice|single multiple|before since|until after|largest second_largest|best "
+    "second_best|first second|only all|every one|most some|most all|a_few all|everything "
+    "nothing|anything everything|always rarely|often rarely|usually never|at_least exactly|no "
+    "any|daily monthly|weekly yearly|per_hour per_day|a_day a_week|minimum maximum|half double|"
+    "half all|twice half|most none|except with|except only|besides only|even only|too not"
 )
 PREFIXES = words(
     "able unable|known unknown|paid unpaid|read unread|likely unlikely|lock unlock|subscribe "
@@ -84,7 +128,38 @@ PREFIXES = words(
     "pack unpack|zip unzip|share unshare|link unlink|friend unfriend|send resend|pay repay|"
     "order reorder|name rename|approve disapprove|authorized unauthorized|play replay|fund "
     "refund|charge recharge|charge discharge|employed unemployed|named unnamed|healthy "
-    "unhealthy|happy unhappy|fair unfair|common uncommon|limited unlimited|used unused"
+    "unhealthy|happy unhappy|fair unfair|common uncommon|limited unlimited|used unused|"
+    "plug unplug|wrap unwrap|screw unscrew|tie untie|fold unfold|button unbutton|zip unzip|"
+    "check uncheck|select deselect|select unselect|hide unhide|do undo|undo redo|do redo|"
+    "install uninstall|assign unassign|assign reassign|register unregister|register "
+    "deregister|schedule reschedule|schedule unschedule|format reformat|size resize|brand "
+    "rebrand|train retrain|attach reattach|enter re-enter|apply reapply|submit resubmit|view "
+    "review|view preview|heat reheat|heat preheat|fill refill|tweet retweet|cover recover|"
+    "cover uncover|activate reactivate|activate deactivate|hydrate dehydrate|compile "
+    "decompile|increment decrement|value devalue|value revalue|classify declassify|mystify "
+    "demystify|frost defrost|bug debug|code decode|encode decode|couple decouple|serialize "
+    "deserialize|allocate deallocate|like dislike|like unlike|agree disagree|allow disallow|"
+    "appear disappear|approve disapprove|assemble disassemble|assemble reassemble|connect "
+    "disconnect|continue discontinue|honest dishonest|loyal disloyal|obey disobey|order "
+    "disorder|own disown|prove disprove|qualify disqualify|trust distrust|trust mistrust|"
+    "understand misunderstand|use misuse|spell misspell|lead mislead|place misplace|place "
+    "replace|behave misbehave|interpret misinterpret|match mismatch|match unmatch|paid "
+    "prepaid|paid unpaid|paid underpaid|order preorder|historic prehistoric|war postwar|"
+    "graduate undergraduate|graduate postgraduate|national international|personal "
+    "impersonal|patient impatient|possible impossible|mature immature|mortal immortal|"
+    "balance imbalance|accurate inaccurate|adequate inadequate|appropriate inappropriate|"
+    "capable incapable|convenient inconvenient|dependent independent|expensive inexpensive|"
+    "tolerant intolerant|sensitive insensitive|sufficient insufficient|voluntary "
+    "involuntary|reversible irreversible|relevant irrelevant|responsible irresponsible|"
+    "rational irrational|literate illiterate|certain uncertain|clear unclear|employed "
+    "unemployed|expected unexpected|familiar unfamiliar|finished unfinished|friendly "
+    "unfriendly|important unimportant|intended unintended|licensed unlicensed|natural "
+    "unnatural|official unofficial|popular unpopular|reliable unreliable|related unrelated|"
+    "safe unsafe|stable unstable|successful unsuccessful|wanted unwanted|married unmarried|"
+    "registered unregistered|secured unsecured|skilled unskilled|solved unsolved|taxed "
+    "untaxed|tested untested|treated untreated|vaccinated unvaccinated|washed unwashed|"
+    "harmful harmless|useful useless|careful careless|painful painless|hopeful hopeless|"
+    "employee employer|trainee trainer|payee payer|interviewee interviewer|mentor mentee"
 )
 QUALIFIERS = words(
     "in_Canada in_India for_kids for_beginners on_Android on_a_Mac without_a_degree after_40 "
@@ -348,6 +423,64 @@ def frame(text: str, random: Random) -> str | None:
     return random.choice([new for new in group if new != start]) + text[len(start) :]
 
 
+KEYWORDS_LEFT_OUT = set(
+    "how do i can you we to what is are the a an does did should would could my your for of in on "
+    "at "
+    "there it i'm im me please some any be will if so that this which".split()
+)
+
+
+def keywords(text: str, random: Random) -> str | None:
+    """As typed into a search box: words without meaning left out."""
+    if re.search(
+        r"\b(not|no|never|without|than|from|before|after|who|why|when|where)\b|n't", text, re.I
+    ):
+        return None
+    split = re.findall(r"[\w'#+-]+", text)
+    kept = [word for word in split if word.lower() not in KEYWORDS_LEFT_OUT]
+    if not 2 <= len(kept) < len(split):
+        return None
+    if re.match(r"how (do|can|to)", text, re.I) and random.random() < 0.6:
+        kept = ["how", "to", *kept] if random.random() < 0.5 else [*kept, "how"]
+    return " ".join(kept).lower() if random.random() < 0.8 else " ".join(kept)
+
+
+def statement(text: str, random: Random) -> str | None:
+    """A wish instead of a question."""
+    match = re.match(r"how (?:do|can|could|should|would) (?:i|you|we|one) (.+?)\??$", text, re.I)
+    if match:
+        rest = match.group(1)
+        return random.choice(
+            [f"I want to {rest}.", f"I'd like to {rest}, how does that work?", f"I need to {rest}",
+             f"I am trying to {rest}. How?", f"Tell me the steps to {rest}.",
+             f"Show me how to {rest}",
+             f"What are the steps to {rest}?", f"Could you help me {rest}?", f"ways to {rest}",
+             f"I don't know how to {rest}.", f"What's the right way to {rest}?"]
+        )  # fmt: skip
+    match = re.match(r"what (?:is|are) (.+?)\??$", text, re.I)
+    if match:
+        rest = match.group(1)
+        return random.choice(
+            [f"Tell me {rest}.", f"I want to know {rest}", f"Explain {rest}.", f"{rest}?", rest,
+             f"Could you explain {rest}?", f"I'd like to learn about {rest}."]
+        )  # fmt: skip
+    match = re.match(r"why (?:is|are) (.+?)\??$", text, re.I)
+    if match:
+        return random.choice(["What is the reason for ", "I wonder about "]) + match.group(1) + "?"
+    return None
+
+
+def layers(text: str, random: Random) -> str | None:
+    """Two or three edits that change nothing, one upon another."""
+    made = text
+    for edit in random.sample([synonym, frame, small_words, typo, politeness, punctuation,
+                               contraction, statement, keywords], 5):  # fmt: skip
+        made = edit(made, random) or made
+        if made != text and random.random() < 0.35:
+            break
+    return made if made != text else None
+
+
 def contraction(text: str, random: Random) -> str | None:
     both = CONTRACTIONS + [(short, long) for long, short in CONTRACTIONS]
     usable = [(old, new) for old, new in both if bounded(old).search(text)]
@@ -416,6 +549,85 @@ def same_number(text: str, random: Random) -> str | None:
     return None
 
 
+def reversed_numbers(text: str, random: Random) -> str | None:
+    """Two numbers of a question exchanged."""
+    found = list(re.finditer(r"\d+", text))
+    if len(found) < 2:
+        return None
+    one, two = sorted(random.sample(found, 2), key=lambda match: match.start())
+    if one.group() == two.group():
+        return None
+    return (
+        text[: one.start()] + two.group() + text[one.end() : two.start()] + one.group()
+        + text[two.end() :]
+    )  # fmt: skip
+
+
+def without(text: str, random: Random) -> str | None:
+    """With for without, and the other way round, before a noun."""
+    match = re.search(r"\b(with(?:out)?) (?=[a-z]{3,})", text)
+    if not match:
+        return None
+    new = "with" if match.group(1) == "without" else "without"
+    return text[: match.start(1)] + new + text[match.end(1) :]
+
+
+class Contexts:
+    """Words that stand between the same words somewhere: fluent, and seldom the same."""
+
+    def __init__(self, texts: list[str], kept: int = 40) -> None:
+        counts: dict[tuple[str, str], dict[str, int]] = {}
+        for text in texts:
+            split = ["", *re.findall(r"[\w']+", text.lower()), ""]
+            for before, word, after in zip(split, split[1:], split[2:], strict=False):
+                for place in ((before, "<"), (after, ">")):
+                    seen = counts.setdefault(place, {})
+                    seen[word] = seen.get(word, 0) + 1
+        self.near = {
+            place: set(sorted(seen, key=lambda word: (-seen[word], word))[: kept * 5])
+            for place, seen in counts.items()
+            if len(seen) > 1
+        }
+        self.alike = {frozenset((one, two)) for group in SYNONYMS for one in group for two in group}
+
+    def __call__(self, text: str, random: Random) -> str | None:
+        """One word with meaning replaced by another that fits both its neighbours."""
+        found = list(re.finditer(r"(?<![\w'])[a-z]{4,}(?![\w'])", text))
+        random.shuffle(found)
+        for match in found[:4]:
+            word = match.group()
+            if word in SMALL:
+                continue
+            before = re.search(r"([\w']+)\W*$", text[: match.start()])
+            after = re.search(r"^\W*([\w']+)", text[match.end() :])
+            left = self.near.get((before.group(1).lower() if before else "", "<"), set())
+            right = self.near.get((after.group(1).lower() if after else "", ">"), set())
+            usable = sorted(
+                other for other in left & right
+                if len(other) > 3 and other not in SMALL and other.isalpha()
+                and not alike(word, other) and frozenset((word, other)) not in self.alike
+            )  # fmt: skip
+            if usable:
+                return text[: match.start()] + random.choice(usable) + text[match.end() :]
+        return None
+
+
+def alike(one: str, two: str) -> bool:
+    """Forms of one word, and likely slips: the same beginning."""
+    shared = next((n for n, (a, b) in enumerate(zip(one, two, strict=False)) if a != b), 99)
+    return shared >= max(3, min(len(one), len(two)) - 3)
+
+
+SMALL = set(
+    "about also been best better between could does doing done ever every exactly from get getting "
+    "give going good great have having here into just know like made make making many more most "
+    "much need only other people really should some someone something such take than that their "
+    "them "
+    "then there these they thing things think this those very want were what when where which will "
+    "with would your ways possible actually best mean tell explain please help find".split()
+)
+
+
 def added_time(text: str, random: Random) -> tuple[str, str] | None:
     """Two questions that differ in the time, the day or the month put into both."""
     if not text.endswith("?") or len(text) > 100:
@@ -434,17 +646,18 @@ def added_time(text: str, random: Random) -> tuple[str, str] | None:
     return f"{bare} {first}?", f"{bare} {second}?"
 
 
-def different(names: list[str]) -> dict[str, Edit]:
+def different(names: list[str], contexts: Edit) -> dict[str, Edit]:
     """The edits that change the answer; `names` are what an entity may be replaced with."""
     return {
         "number": number, "opposite": opposite, "sibling": sibling, "entity": entity(names),
         "negation": negation, "qualifier": qualifier, "roles": roles, "quantity": quantity,
         "prefix": prefix, "question_word": question_word, "time_of_day": time_of_day,
+        "reversed_numbers": reversed_numbers, "without": without, "context": contexts,
     }  # fmt: skip
 
 
 SAME: dict[str, Edit] = {
     "punctuation": punctuation, "politeness": politeness, "synonym": synonym, "frame": frame,
     "contraction": contraction, "typo": typo, "order": order, "small_words": small_words,
-    "same_number": same_number,
+    "same_number": same_number, "keywords": keywords, "statement": statement, "layers": layers,
 }  # fmt: skip

@@ -28,8 +28,9 @@ from graph import Graph, Value
 from vectors import Encoder
 
 WEIGHTS = (
-    "token token_bias sentence sentence_bias sharpness same_token distance compare compare_bias "
-    "window window_bias attention decide decide_bias logit logit_bias scalar_mean scalar_spread"
+    "token token_in token_in_bias token_out token_bias sentence sentence_bias sharpness same_token "
+    "distance compare compare_bias window window_bias ask answer ask_own answer_own second "
+    "second_bias attention decide decide_bias logit logit_bias scalar_mean scalar_spread"
 ).split()
 # What graph and training code may differ by: f16 rounds some values of a row the other way.
 WIDEST = 6e-3
@@ -43,7 +44,9 @@ class Head:
         self.encoder = str(stored["encoder"])
         self.note = f"encoder {self.encoder}, seed {stored['seed']}, {stored['pairs']} pairs"
         self.idf = stored["idf"]
-        self.weights = {name: np.asarray(stored[name], np.float32) for name in WEIGHTS}
+        self.weights = {
+            name: np.asarray(stored[name], np.float32) for name in WEIGHTS if name in stored
+        }
         self.standard = Standard(
             stored["token_mean"], stored["token_spread"],
             stored["sentence_mean"], stored["sentence_spread"],
@@ -62,7 +65,9 @@ def write_project(given: Head, path: Path) -> None:
 
     def projection(rows: Value, name: str, mean: np.ndarray, spread: np.ndarray) -> Value:
         weight = given.weights[name] / spread[:, None]
-        bias = given.weights[f"{name}_bias"] - (mean / spread) @ given.weights[name]
+        bias = -(mean / spread) @ given.weights[name]
+        if f"{name}_bias" in given.weights:
+            bias = bias + given.weights[f"{name}_bias"]
         return rows @ graph.constant(weight.astype(np.float32), name) + graph.constant(
             bias.astype(np.float32), f"{name}_bias"
         )
@@ -70,7 +75,12 @@ def write_project(given: Head, path: Path) -> None:
     standard = given.standard
     whole = hidden.mean(0, keep=1) if MEAN[given.encoder] else hidden.part(0, 1)
     first = projection(whole, "sentence", standard.sentence_mean, standard.sentence_spread)
-    rest = projection(hidden.part(1, 2**31), "token", standard.token_mean, standard.token_spread)
+    tokens = hidden.part(1, 2**31)
+    rest = projection(tokens, "token", standard.token_mean, standard.token_spread)
+    if "token_in" in given.weights:
+        bent = projection(tokens, "token_in", standard.token_mean, standard.token_spread)
+        bent = graph.op("Relu", bent) @ graph.constant(given.weights["token_out"], "token_out")
+        rest = rest + bent
     rows = graph.op("Concat", first, rest, axis=0)
     ones, zeros = np.ones(head.WIDTH, np.float32), np.zeros(head.WIDTH, np.float32)
     scale, bias = graph.constant(ones, "ones"), graph.constant(zeros, "zeros")
@@ -101,11 +111,11 @@ class Comparison:
         kept = {
             name: graph.weight(value, name)
             for name, value in given.weights.items()
-            if value.ndim == 2 and name not in ("token", "sentence", "logit")
+            if value.ndim == 2 and not name.startswith(("token", "sentence", "logit"))
         }
         exact = {
             name: graph.constant(given.weights[name], name)
-            for name in WEIGHTS
+            for name in given.weights
             if name not in kept and not name.startswith(("token", "sentence", "logit"))
         }
         exact["logit"] = graph.constant(given.weights["logit"] * np.float32(given.scale), "logit_w")
@@ -164,14 +174,26 @@ class Comparison:
         sums |= {"exact": exact.sum(), "exact_idf": (exact * idf).sum()}
         return table, scalars, sums
 
-    def pooled(self, own: Value, aligned: Value, table: Value) -> Value:
+    def looked(self, own: Value, aligned: Value, table: Value) -> Value:
         graph, weight = self.graph, self.weight
         gap = graph.op("Abs", own - aligned)
         rows = graph.op("Concat", own, aligned, gap, own * aligned, table, axis=1)
         rows = graph.op("Relu", rows @ weight["compare"] + weight["compare_bias"])
         wide = graph.op("Pad", rows, graph.integers([1, 0, 1, 0]))
         window = graph.op("Concat", wide.part(0, -2), rows, wide.part(2, 2**31), axis=1)
-        seen = graph.op("Relu", window @ weight["window"] + weight["window_bias"])
+        return graph.op("Relu", window @ weight["window"] + weight["window_bias"])
+
+    def attended(self, name: str, seen: Value, other: Value) -> Value:
+        asked, answer = seen @ self.weight[f"ask{name}"], other @ self.weight[f"answer{name}"]
+        score = (asked @ answer.turned) * float(1 / np.sqrt(head.ASKED))
+        return self.graph.op("Softmax", score, axis=1) @ other
+
+    def pooled(self, seen: Value, other: Value) -> Value:
+        graph, weight = self.graph, self.weight
+        if "second" in weight:
+            looks = seen, self.attended("", seen, other), self.attended("_own", seen, seen)
+            second = graph.op("Concat", *looks, axis=1) @ weight["second"] + weight["second_bias"]
+            seen = seen + graph.op("Relu", second)
         share = graph.op("Softmax", seen @ weight["attention"], axis=0)
         parts = seen.mean(0), seen.largest(0), (seen * share).sum(0)
         return graph.op("Concat", *parts, axis=0)
@@ -213,8 +235,9 @@ class Comparison:
         cosine = product / float(head.WIDTH)
         a = self.features(position_a, position_b, idf_a, cosine, same, to_b)
         b = self.features(position_b, position_a, idf_b, cosine.turned, same.turned, to_a)
-        pool_a = self.pooled(body_a, to_b @ body_b, a[0])
-        pool_b = self.pooled(body_b, to_a @ body_a, b[0])
+        seen_a = self.looked(body_a, to_b @ body_b, a[0])
+        seen_b = self.looked(body_b, to_a @ body_a, b[0])
+        pool_a, pool_b = self.pooled(seen_a, seen_b), self.pooled(seen_b, seen_a)
         raw = self.scalars((first_a, first_b), (body_a, body_b), same, a, b)
         scaled = (raw - weight["scalar_mean"]) / weight["scalar_spread"]
         scaled = graph.op("Clip", scaled, -head.CLIP, head.CLIP)

@@ -11,6 +11,7 @@ nothing else; the arithmetic here and in `export.py` must stay the same, which `
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -19,8 +20,9 @@ import numpy as np
 
 WIDTH = 128
 COMPARED = 128
-WINDOWED = 80
-DECIDED = 96
+# The large shape only: hidden units of the projection, width of the second look's questions.
+PROJECTED = 192
+ASKED = 64
 TOKEN_FEATURES = 10
 SCALARS = 29
 MASKED = -1e4
@@ -49,16 +51,32 @@ class Side(NamedTuple):
     mask: jax.Array
 
 
-def init(seed: int, token_axes: np.ndarray, sentence_axes: np.ndarray) -> Params:
-    """Weights from a seed. The axes [384, 128] start the projections (principal components)."""
-    keys = iter(jax.random.split(jax.random.PRNGKey(seed), 8))
+def init(
+    seed: int, token_axes: np.ndarray, sentence_axes: np.ndarray, small: bool = False
+) -> Params:
+    """Weights from a seed. The axes [384, 128] start the projections (principal components).
+
+    The large shape bends the projection and looks at both texts a second time; the small one
+    does neither, which `forward` sees by what is not there.
+    """
+    keys = iter(jax.random.split(jax.random.PRNGKey(seed), 8 if small else 16))
+    windowed, decided = (80, 96) if small else (96, 128)
 
     def dense(rows: int, columns: int, scale: float | None = None) -> jax.Array:
         return jax.random.normal(next(keys), (rows, columns)) * (scale or np.sqrt(2 / rows))
 
+    def large(**more: Callable[[], jax.Array]) -> Params:
+        return {} if small else {name: make() for name, make in more.items()}
+
+    asking = 0.3 / np.sqrt(windowed)
     return {
         "token": jnp.asarray(token_axes),
         "token_bias": jnp.zeros(WIDTH),
+        **large(
+            token_in=lambda: dense(token_axes.shape[0], PROJECTED),
+            token_in_bias=lambda: jnp.zeros(PROJECTED),
+            token_out=lambda: dense(PROJECTED, WIDTH, 0.02),
+        ),
         "sentence": jnp.asarray(sentence_axes),
         "sentence_bias": jnp.zeros(WIDTH),
         "sharpness": jnp.float32(2.0),
@@ -66,12 +84,20 @@ def init(seed: int, token_axes: np.ndarray, sentence_axes: np.ndarray) -> Params
         "distance": jnp.float32(1.0),
         "compare": dense(4 * WIDTH + TOKEN_FEATURES, COMPARED),
         "compare_bias": jnp.zeros(COMPARED),
-        "window": dense(3 * COMPARED, WINDOWED),
-        "window_bias": jnp.zeros(WINDOWED),
-        "attention": dense(WINDOWED, 1),
-        "decide": dense(6 * WINDOWED + SCALARS, DECIDED),
-        "decide_bias": jnp.zeros(DECIDED),
-        "logit": dense(DECIDED, 1, 0.1),
+        "window": dense(3 * COMPARED, windowed),
+        "window_bias": jnp.zeros(windowed),
+        "attention": dense(windowed, 1),
+        **large(
+            ask=lambda: dense(windowed, ASKED, asking),
+            answer=lambda: dense(windowed, ASKED, asking),
+            ask_own=lambda: dense(windowed, ASKED, asking),
+            answer_own=lambda: dense(windowed, ASKED, asking),
+            second=lambda: dense(3 * windowed, windowed),
+            second_bias=lambda: jnp.zeros(windowed),
+        ),
+        "decide": dense(6 * windowed + SCALARS, decided),
+        "decide_bias": jnp.zeros(decided),
+        "logit": dense(decided, 1, 0.1),
         "logit_bias": jnp.zeros(1),
         # Not trained: mean and spread of the scalars, set from a sample before training.
         "scalar_mean": jnp.zeros(SCALARS),
@@ -102,7 +128,12 @@ def project(params: Params, text: Text, key: jax.Array | None, rate: float, half
     """The sentence row and the token rows of a text."""
     keys = (None, None) if key is None else jax.random.split(key)
     first = dropped(keys[0], text.first, rate) @ params["sentence"] + params["sentence_bias"]
-    body = dropped(keys[1], text.body, rate) @ params["token"] + params["token_bias"]
+    given = dropped(keys[1], text.body, rate)
+    body = given @ params["token"]
+    if "token_in" in params:
+        bent = jax.nn.relu(given @ params["token_in"] + params["token_in_bias"])
+        body = body + bent @ params["token_out"]
+    body = body + params["token_bias"]
     rows = normalised(first), normalised(body)
     return tuple(halved(row) for row in rows) if half else rows
 
@@ -186,18 +217,41 @@ def is_last(mask: jax.Array) -> jax.Array:
     return mask - jnp.pad(mask[:, 1:], ((0, 0), (0, 1)))
 
 
-def pooled(
-    params: Params, side: Side, aligned: jax.Array, features: jax.Array, keys: tuple, rate: float
+def looked(
+    params: Params, side: Side, aligned: jax.Array, features: jax.Array, key: Any, rate: float
 ) -> jax.Array:
-    """One text's comparisons: mean, largest and attended."""
+    """One text's comparisons, token by token, each seen with its neighbours."""
     own, mask = side.rows, side.mask[..., None]
     compared = [own, aligned, jnp.abs(own - aligned), own * aligned, features]
     rows = jnp.concatenate(compared, -1) @ params["compare"] + params["compare_bias"]
-    rows = dropped(keys[0], jax.nn.relu(rows) * mask, rate)
+    rows = dropped(key, jax.nn.relu(rows) * mask, rate)
     before = jnp.pad(rows[:, :-1], ((0, 0), (1, 0), (0, 0)))
     after = jnp.pad(rows[:, 1:], ((0, 0), (0, 1), (0, 0)))
     window = jnp.concatenate([before, rows, after], -1) @ params["window"] + params["window_bias"]
-    seen = jax.nn.relu(window) * mask
+    return jax.nn.relu(window) * mask
+
+
+def attended(params: Params, name: str, seen: jax.Array, other: jax.Array, mask: Any) -> jax.Array:
+    """What each token of `seen` finds among the tokens of `other`."""
+    asked, answer = seen @ params[f"ask{name}"], other @ params[f"answer{name}"]
+    score = jnp.einsum("bid,bjd->bij", asked, answer) / np.sqrt(ASKED)
+    return jax.nn.softmax(score + MASKED * (1 - mask)[:, None, :], 2) @ other
+
+
+def pooled(
+    params: Params, side: Side, other_side: Side, seen: jax.Array, other: jax.Array, key: Any,
+    rate: float,
+) -> jax.Array:  # fmt: skip
+    """One text, in the large shape after a second look at both: mean, largest and attended."""
+    mask = side.mask[..., None]
+    if "second" in params:
+        parts = [
+            seen,
+            attended(params, "", seen, other, other_side.mask),
+            attended(params, "_own", seen, seen, side.mask),
+        ]
+        second = jnp.concatenate(parts, -1) @ params["second"] + params["second_bias"]
+        seen = seen + dropped(key, jax.nn.relu(second) * mask, rate)
     weights = jax.nn.softmax((seen @ params["attention"]) + MASKED * (1 - mask), 1)
     return jnp.concatenate([seen.sum(1) / mask.sum(1), seen.max(1), (seen * weights).sum(1)], -1)
 
@@ -211,7 +265,8 @@ def forward(
     half: bool = True,
 ) -> tuple[jax.Array, jax.Array]:
     """Logits [batch] and raw scalars [batch, SCALARS]. A key turns dropout on."""
-    keys = [None] * 5 if key is None else list(jax.random.split(key, 5))
+    parts = 7 if "second" in params else 5
+    keys = [None] * 7 if key is None else [*jax.random.split(key, parts), None, None]
     first_a, body_a = project(params, one, keys[0], rate, half)
     first_b, body_b = project(params, two, keys[1], rate, half)
     a, b = (
@@ -229,8 +284,10 @@ def forward(
     cosine, turned = product / WIDTH, same.swapaxes(1, 2)
     features_a, found_a = token_features(a, b, cosine, same, to_b)
     features_b, found_b = token_features(b, a, cosine.swapaxes(1, 2), turned, to_a)
-    pool_a = pooled(params, a, to_b @ b.rows, features_a, (keys[2],), rate)
-    pool_b = pooled(params, b, to_a @ a.rows, features_b, (keys[3],), rate)
+    seen_a = looked(params, a, to_b @ b.rows, features_a, keys[2], rate)
+    seen_b = looked(params, b, to_a @ a.rows, features_b, keys[3], rate)
+    pool_a = pooled(params, a, b, seen_a, seen_b, keys[5], rate)
+    pool_b = pooled(params, b, a, seen_b, seen_a, keys[6], rate)
     raw = scalars((first_a, first_b), (a, b), (found_a, found_b), same)
     fixed = jax.lax.stop_gradient((params["scalar_mean"], params["scalar_spread"]))
     scaled = jnp.clip((raw - fixed[0]) / fixed[1], -CLIP, CLIP)

@@ -2,7 +2,7 @@
 
     python pairs.py real --out real_en.tsv --take 30000 --exclude DEV.tsv... -- TRAIN_EN.tsv
     python pairs.py made --out made_en.tsv --language en --different 12000 --same 9000 \\
-        --exclude DEV.tsv... -- real_en.tsv
+        --exclude DEV.tsv STREAM.tsv... -- real_en.tsv
 
 Files have the columns a, b, label (1: one answer serves both), kind; further columns are ignored.
 `real` draws the same number from each kind, as far as there are so many. `made` edits real
@@ -27,6 +27,7 @@ import edits_en
 import edits_zh
 from compose import compose
 from edits_en import Edit
+from requests_of import requests
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,15 @@ def read_pairs(path: Path) -> list[Pair]:
         rows = csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
         next(rows)
         return [Pair(row[0], row[1], int(row[2]), row[3]) for row in rows]
+
+
+def read_texts(path: Path) -> list[str]:
+    """All questions of a file of pairs, or of a stream (it has a column `text`)."""
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
+        heading = next(rows)
+        columns = [heading.index("text")] if "text" in heading else [0, 1]
+        return [row[column] for row in rows for column in columns]
 
 
 def read_some(named: str) -> list[Pair]:
@@ -109,7 +119,8 @@ class Maker:
             found = (re.findall(r"(?<=[a-z,] )[A-Z][a-z]{2,}", text) for text in self.texts)
             counts = Counter(name for names in found for name in names)
             names = sorted(name for name, count in counts.items() if count >= 3)
-            self.different, self.same = edits_en.different(names), edits_en.SAME
+            contexts = edits_en.Contexts(self.texts)
+            self.different, self.same = edits_en.different(names, contexts), edits_en.SAME
             self.added_time = edits_en.added_time
         else:
             self.different, self.same = edits_zh.DIFFERENT, edits_zh.SAME
@@ -163,6 +174,10 @@ class Maker:
         for a, b, label, kind in islice(compose(self.language, self.random), total):
             yield self.pair(a, b, label, f"{self.language}:{kind}")
 
+    def requested(self, total: int) -> Iterator[Pair]:
+        for a, b, label, kind in islice(requests(self.language, self.random), total):
+            yield self.pair(a, b, label, f"{self.language}:{kind}")
+
     def pair(self, a: str, b: str, label: int, kind: str) -> Pair:
         a, b = (a, b) if self.random.random() < 0.5 else (b, a)
         return Pair(a, b, label, kind)
@@ -174,6 +189,7 @@ def made_pairs(maker: Maker, arguments: argparse.Namespace) -> list[Pair]:
         *maker.edited(maker.same, 1, arguments.same),
         *maker.times(arguments.times),
         *maker.composed(arguments.composed),
+        *maker.requested(arguments.requests),
     ]
     unique = {pair.texts: pair for pair in pairs if pair.a != pair.b}
     pairs = list(unique.values())
@@ -194,15 +210,11 @@ def main() -> None:
     parser.add_argument("--same", type=int, default=9000)
     parser.add_argument("--times", type=int, default=1500)
     parser.add_argument("--composed", type=int, default=5000)
+    parser.add_argument("--requests", type=int, default=30000)
     arguments = parser.parse_args()
 
     random = Random(arguments.seed)
-    excluded = {
-        plain(text)
-        for file in arguments.exclude
-        for pair in read_pairs(file)
-        for text in pair.texts
-    }
+    excluded = {plain(text) for file in arguments.exclude for text in read_texts(file)}
     pairs = without((pair for file in arguments.pairs for pair in read_pairs(file)), excluded)
     if arguments.task == "real":
         pairs = draw(pairs, arguments.take, random)

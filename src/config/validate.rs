@@ -224,7 +224,7 @@ mod tests {
             ),
             (
                 "[encoders.\"bge-small-en-v1.5\".verifier]\nloose = 0.99",
-                &["encoders.bge-small-en-v1.5.verifier", "loose = 0.99", "balanced = 0.55"],
+                &["encoders.bge-small-en-v1.5.verifier", "loose = 0.99", "balanced = 0.5"],
             ),
             ("[encoders.\"bge-small-en-v1.5\".verifier]\nstrict = 2", &["verifier.strict", "2", "0 to 1"]),
             ("[namespaces.hr]\nttl = \"60d\"", &["namespaces.hr.ttl", "5184000s", "max_ttl"]),
