@@ -11,6 +11,7 @@ use std::fmt;
 use std::ops::Range;
 
 use bytes::Bytes;
+use http::HeaderMap;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -18,9 +19,25 @@ use serde_json::value::RawValue;
 use json::Json;
 use placement::{Placed, Placement};
 
+/// The call that a caller makes. What it gets is of the same form, whoever answers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Api {
+    /// OpenAI's chat completions.
+    #[default]
+    Chat,
+    /// Anthropic's messages.
+    Messages,
+    /// How many tokens a request of Anthropic's would take. No answer: passed on, never kept.
+    CountTokens,
+}
+
 /// A chat request as its dialect understood it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct ChatRequest {
+    /// The call that it came by.
+    pub api: Api,
+    /// What its dialect says in headers, for a provider that speaks it too.
+    pub headers: HeaderMap,
     /// The caller's body, byte for byte.
     pub body: Bytes,
     /// Where in `body` the model's name stands as a JSON string, quotes included.

@@ -1,3 +1,107 @@
 //! Wire forms of a conversation and their canonical form; nothing else.
 
+pub mod anthropic;
+mod assembler;
+pub mod cross;
 pub mod openai;
+
+use bytes::Bytes;
+use uuid::Uuid;
+
+use crate::chat::{Api, ChatReply};
+use openai::reply::{ReplyFault, Stamp};
+
+pub use assembler::Assembler;
+
+/// How requests and answers are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialect {
+    /// As OpenAI's chat completions.
+    OpenAi,
+    /// As Anthropic's messages.
+    Anthropic,
+}
+
+impl From<Api> for Dialect {
+    fn from(api: Api) -> Self {
+        match api {
+            Api::Chat => Self::OpenAi,
+            Api::Messages | Api::CountTokens => Self::Anthropic,
+        }
+    }
+}
+
+impl Dialect {
+    /// The id of an answer, made of something unique.
+    pub fn id(self, unique: Uuid) -> String {
+        match self {
+            Self::OpenAi => format!("chatcmpl-{}", unique.simple()),
+            Self::Anthropic => format!("msg_{}", unique.simple()),
+        }
+    }
+
+    /// Reads a whole answer; `None` when it is no single one.
+    pub fn parse_whole(self, body: &[u8]) -> Result<Option<ChatReply>, ReplyFault> {
+        match self {
+            Self::OpenAi => openai::reply::parse_whole(body),
+            Self::Anthropic => anthropic::reply::parse_whole(body),
+        }
+    }
+
+    /// An answer's body.
+    pub fn render_whole(self, reply: &ChatReply, stamp: &Stamp<'_>) -> Bytes {
+        match self {
+            Self::OpenAi => openai::reply::render_whole(reply, stamp),
+            Self::Anthropic => anthropic::reply::render_whole(reply, stamp),
+        }
+    }
+
+    /// The data of the events that an answer is streamed as, the terminal among them. Anthropic's
+    /// always tell the usage.
+    pub fn render_events(
+        self,
+        reply: ChatReply,
+        stamp: &Stamp<'_>,
+        include_usage: bool,
+    ) -> Box<dyn Iterator<Item = Bytes> + Send> {
+        match self {
+            Self::OpenAi => {
+                let terminal = Bytes::from_static(openai::reply::TERMINAL);
+                Box::new(openai::reply::render_chunks(reply, stamp, include_usage).chain([terminal]))
+            }
+            Self::Anthropic => Box::new(anthropic::reply::render_events(&reply, stamp).into_iter()),
+        }
+    }
+
+    /// An answer as a stream, on the wire.
+    pub fn render_stream(
+        self,
+        reply: &ChatReply,
+        stamp: &Stamp<'_>,
+        include_usage: bool,
+    ) -> Box<dyn Iterator<Item = Bytes> + Send> {
+        match self {
+            Self::OpenAi => {
+                let frames: Vec<_> = openai::reply::render_stream(reply, stamp, include_usage).collect();
+                Box::new(frames.into_iter())
+            }
+            Self::Anthropic => Box::new(anthropic::reply::render_stream(reply, stamp)),
+        }
+    }
+
+    /// One event of a stream on the wire.
+    pub fn frame(self, data: &[u8]) -> Bytes {
+        match self {
+            Self::OpenAi => openai::reply::frame(data),
+            Self::Anthropic => anthropic::reply::frame(data),
+        }
+    }
+
+    /// Whether an event's data is the one that ends a stream.
+    pub fn is_terminal(self, data: &[u8]) -> bool {
+        match self {
+            Self::OpenAi => openai::reply::is_terminal(data),
+            Self::Anthropic => anthropic::reply::is_terminal(data),
+        }
+    }
+}

@@ -14,6 +14,7 @@ mod dashboard;
 mod directives;
 mod feedback;
 mod health;
+mod models;
 mod reload;
 mod stats;
 mod switches;
@@ -96,7 +97,9 @@ pub struct Deadlines {
 pub fn callers(context: &Arc<Context>) -> Router {
     let routes = Router::new()
         .route("/v1/chat/completions", post(chat::completions))
-        .route("/v1/models", get(chat::models))
+        .route("/v1/messages", post(chat::messages))
+        .route("/v1/messages/count_tokens", post(chat::count_tokens))
+        .route("/v1/models", get(models::models))
         .route("/v1/feedback", post(feedback::of_caller))
         .route("/healthz", get(health::process))
         .route("/readyz", get(health::ready));

@@ -43,6 +43,7 @@ use tokio::time::Instant;
 
 use crate::clock::Clock;
 use crate::config::{Config, Secret};
+use crate::dialect::cross::Inexpressible;
 use crate::switches::{Subject, Switches};
 use endpoint::Endpoint;
 use hedge::Hedge;
@@ -161,7 +162,7 @@ impl Upstream {
     /// answer. What they say is no model's answer, and not for keeping.
     pub async fn send_to_last_resort(&self, ask: Ask<'_>) -> Option<Result<Completion, UpstreamError>> {
         let choice = self.routes.of(&ask.request.model)?.last_resort.as_ref()?;
-        if !self.is_on(choice, &ask.request.model) {
+        if !self.is_on(choice, &ask.request.model) || choice.endpoint.provider.takes(ask.request).is_err() {
             return None;
         }
         let candidates = vec![choice.candidate(&ask.request.model, &self.targets, 0, true, Instant::now())];
@@ -190,6 +191,9 @@ impl Upstream {
         candidates.map_err(|nobody| match nobody {
             Nobody::Unknown => UpstreamError::UnknownModel { model: model() },
             Nobody::SwitchedOff => UpstreamError::SwitchedOff { model: model() },
+            Nobody::Inexpressible(provider, Inexpressible { field, reason }) => {
+                UpstreamError::Inexpressible { provider, field, reason }
+            }
             Nobody::Wishes(funnel) => UpstreamError::NoTarget(Arc::new(funnel)),
         })
     }

@@ -8,9 +8,10 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
 /// A JSON value in canonical form: keys sorted, equal numbers equal.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub enum Json {
     /// `null`
+    #[default]
     Null,
     /// `true` or `false`
     Bool(bool),

@@ -92,31 +92,11 @@ section!(
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Provider {
     /// Anything that speaks OpenAI's chat API.
-    Openai {
-        /// The base URL, up to and without `/chat/completions`.
-        url: String,
-        /// The key; none for a local server.
-        #[serde(default)]
-        api_key: Option<SecretRef>,
-        /// Several keys, to be used in turn.
-        #[serde(default)]
-        api_keys: Vec<SecretRef>,
-        /// Left out when its key is not set.
-        #[serde(default)]
-        optional: bool,
-        /// Where it is, for the statistics.
-        #[serde(default)]
-        region: Option<String>,
-        /// Calls at once, in place of `upstream.limit.max_in_flight`.
-        #[serde(default)]
-        max_in_flight: Option<NonZeroU32>,
-        /// Requests a minute.
-        #[serde(default)]
-        requests_per_minute: Option<NonZeroU32>,
-        /// Tokens a minute, estimated from the request's length.
-        #[serde(default)]
-        tokens_per_minute: Option<NonZeroU32>,
-    },
+    Openai(Remote),
+    /// Anthropic, or who speaks its Messages API.
+    Anthropic(Remote),
+    /// OpenAI's models at Azure.
+    Azure(Remote),
     /// Answers from a file.
     Rules {
         /// The file; the built-in FAQ when not set.
@@ -125,15 +105,42 @@ pub enum Provider {
     },
 }
 
+section!(
+    /// A provider that is called over HTTP.
+    Remote {
+        url: String,
+        #[serde(default)]
+        api_key: Option<SecretRef>,
+        #[serde(default)]
+        api_keys: Vec<SecretRef>,
+        #[serde(default)]
+        optional: bool,
+        #[serde(default)]
+        api_version: Option<String>,
+        #[serde(default)]
+        region: Option<String>,
+        #[serde(default)]
+        max_in_flight: Option<NonZeroU32>,
+        #[serde(default)]
+        requests_per_minute: Option<NonZeroU32>,
+        #[serde(default)]
+        tokens_per_minute: Option<NonZeroU32>,
+    }
+);
+
 impl Provider {
+    /// The settings of one that is called over HTTP.
+    pub fn remote(&self) -> Option<&Remote> {
+        match self {
+            Self::Openai(remote) | Self::Anthropic(remote) | Self::Azure(remote) => Some(remote),
+            Self::Rules { .. } => None,
+        }
+    }
+
     /// Where its keys are found, in the order in which they are numbered; nowhere for one that needs
     /// none.
     pub fn key_places(&self) -> impl Iterator<Item = &SecretRef> {
-        let places = match self {
-            Self::Openai { api_key, api_keys, .. } => Some(api_key.iter().chain(api_keys)),
-            Self::Rules { .. } => None,
-        };
-        places.into_iter().flatten()
+        self.remote().into_iter().flat_map(|remote| remote.api_key.iter().chain(&remote.api_keys))
     }
 }
 

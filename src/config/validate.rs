@@ -2,7 +2,7 @@
 
 mod upstream;
 
-use super::{AuthMode, Config, ConfigError, Provider, Verifier};
+use super::{AuthMode, Config, ConfigError, Provider, Remote, Verifier};
 
 /// Related answers in one list at most: it is a caller's screen, and each is a stored answer in full.
 const MOST_RELATED: usize = 20;
@@ -131,11 +131,15 @@ impl Config {
             }
         }
         for (name, provider) in &self.providers {
-            if let Provider::Openai { url, .. } = provider
-                && !(url.starts_with("http://") || url.starts_with("https://"))
-            {
+            let Some(Remote { url, api_version, .. }) = provider.remote() else { continue };
+            if !(url.starts_with("http://") || url.starts_with("https://")) {
                 faults.push(format!(
                     "providers.{name}.url = {url:?}: a URL with http:// or https:// is allowed"
+                ));
+            }
+            if let (Some(version), false) = (api_version, matches!(provider, Provider::Azure(_))) {
+                faults.push(format!(
+                    "providers.{name}.api_version = {version:?}: only kind = \"azure\" has one"
                 ));
             }
         }

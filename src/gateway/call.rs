@@ -9,8 +9,8 @@ use super::Namespace;
 use crate::cache::follow_up::is_follow_up;
 use crate::cache::key::Tenant;
 use crate::cache::semantic::is_time_bound;
-use crate::chat::ChatRequest;
 use crate::chat::json::{Json, Number};
+use crate::chat::{Api, ChatRequest};
 use crate::config::{FollowUps, Secret};
 use crate::switches::{Feature, Subject};
 use crate::upstream::{Preferences, Priority};
@@ -75,13 +75,16 @@ impl Route {
     /// `is_on` tells how the operator's switches stand.
     pub(super) fn of(call: &Call, is_on: &dyn Fn(Subject<'_>) -> bool) -> Self {
         let several = matches!(call.request.scope.get("n"), Some(n) if ![Json::Null, Json::Number(Number::Integer(1))].contains(n));
+        let counts = call.request.api == Api::CountTokens;
         let Directives { no_store, no_cache, only_if_cached, .. } = call.directives;
-        if only_if_cached && (no_store || no_cache || several) {
+        if only_if_cached && (no_store || no_cache || several || counts) {
             Self::Nowhere
         } else if is_on(Subject::Feature(Feature::CacheOnly)) {
-            if no_store || no_cache || several { Self::Nowhere } else { Self::CacheOnly }
+            if no_store || no_cache || several || counts { Self::Nowhere } else { Self::CacheOnly }
         } else if !is_on(Subject::Namespace(call.namespace.name())) {
             Self::Bypass("switched_off")
+        } else if counts {
+            Self::Bypass("count_tokens")
         } else if no_store {
             Self::Bypass("no_store")
         } else if several {

@@ -16,13 +16,15 @@ use super::count::usage;
 use super::{Call, GatewayError, Namespace, Source, Substitute};
 use crate::cache::Entry;
 use crate::cache::key::ExactKey;
-use crate::chat::ChatReply;
+use crate::chat::{Api, ChatReply};
 use crate::upstream::{Event, Served, UpstreamError, Whole};
 
 /// Calls with equal keys may share a flight.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct FlightKey {
     exact: ExactKey,
+    /// What comes is in the form of the call that asked for it.
+    api: Api,
     /// A caller who wants usage cannot follow a stream that will not carry it.
     carries_usage: bool,
     /// The answer is stored once: under everyone's tags, for everyone's time.
@@ -33,7 +35,8 @@ pub(super) struct FlightKey {
 impl FlightKey {
     pub(super) fn of(exact: ExactKey, call: &Call) -> Self {
         let carries_usage = !call.request.stream || call.request.include_usage;
-        Self { exact, carries_usage, tags: call.directives.tags.clone(), ttl: call.directives.ttl }
+        let api = call.request.api;
+        Self { exact, api, carries_usage, tags: call.directives.tags.clone(), ttl: call.directives.ttl }
     }
 }
 

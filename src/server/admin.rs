@@ -17,6 +17,7 @@ use super::error::ApiError;
 use crate::cache::Entry;
 use crate::cache::key::{ExactKey, Tenant};
 use crate::cache::store::{Cursor, Selector, StoreError};
+use crate::chat::Api;
 use crate::chat::ChatReply;
 use crate::clock::Timestamp;
 use crate::config::Similarity;
@@ -228,7 +229,7 @@ pub(super) async fn explain(
 ) -> Result<Json<Explained>, ApiError> {
     let tenant = headers.get("x-refrain-tenant").and_then(|value| value.to_str().ok());
     let tenant = tenant.map_or_else(Tenant::anonymous, Tenant::known_as);
-    let call = read_call(&context, &headers, body, tenant, None)?;
+    let call = read_call(&context, Api::Chat, &headers, body, tenant, None)?;
     Ok(Json(context.gateway.explain(&call).await))
 }
 

@@ -17,7 +17,7 @@ use http_body_util::BodyExt;
 use thiserror::Error;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use super::error::ApiError;
+use super::error::{ApiError, dialect_of};
 use crate::config;
 
 /// What a body may take.
@@ -53,11 +53,12 @@ pub async fn limit(
     request: Request,
     next: Next,
 ) -> Result<Response, ApiError> {
+    let refused = |error: ApiError| Err(error.in_dialect(dialect_of(request.uri())));
     if is_encoded(request.headers()) {
-        return Err(ApiError::unsupported_media_type("the request's body must not be compressed"));
+        return refused(ApiError::unsupported_media_type("the request's body must not be compressed"));
     }
     if declared_length(request.headers()).is_some_and(|length| length > limits.max) {
-        return Err(ApiError::payload_too_large(limits.max));
+        return refused(ApiError::payload_too_large(limits.max));
     }
     Ok(next.run(request.map(|body| Body::new(Limited::new(body, limits)))).await)
 }

@@ -4,19 +4,20 @@
 //! and a code to act on. Nothing that a provider or a module of ours says of itself reaches the
 //! client, with one exception: what a provider has to say about the request is the client's.
 
-mod event;
+mod body;
 
 use std::borrow::Cow;
 use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
-use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::http::{HeaderName, HeaderValue, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use serde::Serialize;
 
 use super::auth::{AuthError, GuardError};
+use crate::dialect::Dialect;
 use crate::upstream::fault::{self as upstream, Class};
 use crate::upstream::{Funnel, UpstreamError};
 
@@ -24,7 +25,7 @@ use crate::upstream::{Funnel, UpstreamError};
 /// after any 408, 409, 429 or 5xx.
 const X_SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 
-/// An error as the client sees it, in OpenAI's form.
+/// An error as the client sees it: in OpenAI's form, unless it was made for another dialect.
 #[derive(Debug)]
 pub struct ApiError(Box<Inner>);
 
@@ -35,6 +36,7 @@ struct Inner {
     retry_after: Option<HeaderValue>,
     /// Trying again would only repeat it.
     terminal: bool,
+    dialect: Dialect,
 }
 
 #[derive(Debug)]
@@ -84,7 +86,20 @@ impl ApiError {
         message: impl Into<Cow<'static, str>>,
     ) -> Self {
         let fault = Fault { message: message.into(), kind, param: None, code: code.into(), metadata: None };
-        Self(Box::new(Inner { status, body: Content::Ours(fault), retry_after: None, terminal: false }))
+        Self(Box::new(Inner {
+            status,
+            body: Content::Ours(fault),
+            retry_after: None,
+            terminal: false,
+            dialect: Dialect::OpenAi,
+        }))
+    }
+
+    /// The same for a client who speaks this dialect.
+    #[must_use]
+    pub fn in_dialect(mut self, dialect: Dialect) -> Self {
+        self.0.dialect = dialect;
+        self
     }
 
     fn terminal(mut self) -> Self {
@@ -218,6 +233,10 @@ impl ApiError {
         match error {
             UpstreamError::UnknownModel { model } => Self::model_not_found(&model),
             UpstreamError::NoTarget(funnel) => Self::no_target(&funnel),
+            UpstreamError::Inexpressible { field, reason, .. } => {
+                let message = format!("no provider of this model can be asked that: {field} {reason}");
+                Self::new(StatusCode::BAD_REQUEST, REQUEST, "unsupported", message).with_param(Some(&field))
+            }
             UpstreamError::SwitchedOff { .. } => Self::unavailable(SWITCHED_OFF),
             UpstreamError::Overloaded { shed, .. } => Self::unavailable(shed.retry_after()),
             UpstreamError::Throttled { class: Class::RateLimit, retry_after, .. } => {
@@ -281,6 +300,11 @@ impl ApiError {
     }
 }
 
+/// The dialect of those who come by this path.
+pub(super) fn dialect_of(uri: &Uri) -> Dialect {
+    if uri.path().starts_with("/v1/messages") { Dialect::Anthropic } else { Dialect::OpenAi }
+}
+
 /// Whole seconds, rounded up: coming back too early helps nobody.
 fn seconds(wait: Duration) -> HeaderValue {
     let seconds = wait.as_secs().saturating_add(u64::from(wait.subsec_nanos() > 0));
@@ -314,18 +338,8 @@ impl From<GuardError> for ApiError {
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        #[derive(Serialize)]
-        struct Envelope {
-            error: Fault,
-        }
-
-        let Inner { status, body, retry_after, terminal } = *self.0;
-        let body = match body {
-            Content::Provider(body) => Body::from(body),
-            Content::Ours(error) => {
-                Body::from(serde_json::to_vec(&Envelope { error }).expect("texts alone always serialize"))
-            }
-        };
+        let body = Body::from(self.body());
+        let Inner { status, retry_after, terminal, .. } = *self.0;
         let mut response = (status, body).into_response();
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));

@@ -6,16 +6,17 @@ use axum::http::{Method, Uri};
 use axum::response::{IntoResponse, Response};
 use tracing::error;
 
-use super::error::ApiError;
+use super::error::{ApiError, dialect_of};
 
 /// For `Router::fallback`: no route has this path.
 pub async fn not_found(method: Method, uri: Uri) -> ApiError {
-    ApiError::not_found(format!("Invalid URL ({method} {})", uri.path()))
+    ApiError::not_found(format!("Invalid URL ({method} {})", uri.path())).in_dialect(dialect_of(&uri))
 }
 
 /// For `Router::method_not_allowed_fallback`: the path is right, the method is not.
 pub async fn method_not_allowed(method: Method, uri: Uri) -> ApiError {
     ApiError::method_not_allowed(format!("Not allowed method ({method} {})", uri.path()))
+        .in_dialect(dialect_of(&uri))
 }
 
 /// For `CatchPanicLayer::custom`: a handler panicked. What it said is not logged here, since it

@@ -6,8 +6,14 @@ use axum::middleware::Next;
 use axum::response::Response;
 use uuid::{Builder, Uuid};
 
+use super::error::dialect_of;
+use crate::dialect::Dialect;
+
 /// The header that carries it, both ways.
 pub const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// Where Anthropic's SDKs look for it.
+const REQUEST_ID: HeaderName = HeaderName::from_static("request-id");
 
 /// The layer that gives every request an id: the caller's own when it is fit for a log, else a
 /// new UUID. The answer carries it back.
@@ -18,7 +24,11 @@ pub async fn assign(mut request: Request, next: Next) -> Response {
         _ => fresh(),
     };
     request.headers_mut().insert(X_REQUEST_ID, id.clone());
+    let is_anthropics = dialect_of(request.uri()) == Dialect::Anthropic;
     let mut response = next.run(request).await;
+    if is_anthropics {
+        response.headers_mut().insert(REQUEST_ID, id.clone());
+    }
     response.headers_mut().insert(X_REQUEST_ID, id);
     response
 }

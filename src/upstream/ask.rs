@@ -8,6 +8,7 @@ use super::preferences::Preferences;
 use crate::chat::ChatRequest;
 use crate::chat::json::Json;
 use crate::config::Secret;
+use crate::dialect::anthropic::request::{OWN_MCP_SERVERS, OWN_TOOLS};
 
 /// One request.
 #[derive(Clone, Copy)]
@@ -29,6 +30,9 @@ pub struct Ask<'a> {
     /// Is told of every call that failed.
     pub on_failure: &'a (dyn Fn(&UpstreamError) + Send + Sync),
 }
+
+/// Where a request's scope holds tools, in either dialect.
+const TOOLS: [&str; 4] = ["tools", "functions", OWN_TOOLS, OWN_MCP_SERVERS];
 
 /// No wishes at all.
 static NO_WISHES: Preferences = Preferences::none();
@@ -52,8 +56,8 @@ impl<'a> Ask<'a> {
 impl Ask<'_> {
     /// Whether the answer may act on the world through tools, so that asking twice could do it twice.
     pub(super) fn may_act(&self) -> bool {
-        let holds = |field: &str| self.request.scope.get(field).is_some_and(|tools| *tools != Json::Null);
-        holds("tools") || holds("functions")
+        let Json::Object(fields) = &self.request.scope else { return false };
+        fields.iter().any(|(name, value)| TOOLS.contains(&name.as_str()) && *value != Json::Null)
     }
 
     /// About how many tokens it takes: four bytes each, as English has on average.

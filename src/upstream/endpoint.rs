@@ -70,21 +70,12 @@ struct Own {
 
 impl Own {
     fn of(settings: Option<&ProviderConfig>) -> Self {
-        let Some(ProviderConfig::Openai {
-            region,
-            max_in_flight,
-            requests_per_minute,
-            tokens_per_minute,
-            ..
-        }) = settings
-        else {
-            return Self::default();
-        };
+        let Some(remote) = settings.and_then(ProviderConfig::remote) else { return Self::default() };
         Self {
-            region: region.as_deref().map(Into::into),
-            max_in_flight: *max_in_flight,
-            requests: *requests_per_minute,
-            tokens: *tokens_per_minute,
+            region: remote.region.as_deref().map(Into::into),
+            max_in_flight: remote.max_in_flight,
+            requests: remote.requests_per_minute,
+            tokens: remote.tokens_per_minute,
         }
     }
 }

@@ -24,6 +24,16 @@ pub enum UpstreamError {
     /// The caller's wishes leave nobody to ask.
     #[error("the request's wishes leave no provider: {} left none", .0.emptied_by)]
     NoTarget(Arc<Funnel>),
+    /// The request says what a provider of another dialect has no words for.
+    #[error("the request cannot be put to {provider}: {field} {reason}")]
+    Inexpressible {
+        /// The provider's name.
+        provider: Arc<str>,
+        /// The field, such as `messages[2].content[0]`.
+        field: String,
+        /// What is wrong with it, to follow its name in a sentence.
+        reason: String,
+    },
     /// An operator switched off all that could answer.
     #[error("everyone who serves the model {model:?} is switched off")]
     SwitchedOff {
@@ -113,7 +123,8 @@ impl UpstreamError {
             | Self::NoTarget(_)
             | Self::SwitchedOff { .. }
             | Self::DeadlineExceeded => "none",
-            Self::Overloaded { provider, .. }
+            Self::Inexpressible { provider, .. }
+            | Self::Overloaded { provider, .. }
             | Self::Throttled { provider, .. }
             | Self::Connect { provider, .. }
             | Self::TimedOut { provider, .. }
@@ -128,6 +139,7 @@ impl UpstreamError {
         match self {
             Self::UnknownModel { .. } => "unknown_model",
             Self::NoTarget(_) => "no_target",
+            Self::Inexpressible { .. } => "inexpressible",
             Self::SwitchedOff { .. } => "switched_off",
             Self::Overloaded { shed, .. } => shed.label(),
             Self::Throttled { class: Class::RateLimit, .. } => "throttled",
@@ -152,7 +164,9 @@ impl UpstreamError {
             Self::Status { fault, .. } => *fault,
             Self::Connect { .. } => Fault::of(Class::Connect),
             Self::TimedOut { .. } | Self::DeadlineExceeded => Fault::of(Class::Timeout),
-            Self::UnknownModel { .. } | Self::NoTarget(_) => Fault::of(Class::NotServed),
+            Self::UnknownModel { .. } | Self::NoTarget(_) | Self::Inexpressible { .. } => {
+                Fault::of(Class::NotServed)
+            }
             Self::Overloaded { shed, .. } => {
                 Fault { wait: Some(shed.retry_after()), ..Fault::of(Class::Capacity) }
             }

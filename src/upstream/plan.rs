@@ -16,6 +16,7 @@ use super::target::Targets;
 use crate::chat::ChatRequest;
 use crate::chat::json::Json;
 use crate::config::Order;
+use crate::dialect::cross::Inexpressible;
 
 /// The fields of a request that every target supports.
 const ALWAYS_SUPPORTED: [&str; 6] = ["model", "messages", "stream", "stream_options", FIELDS[0], FIELDS[1]];
@@ -49,6 +50,8 @@ pub(super) enum Nobody {
     Unknown,
     /// An operator switched all of them off.
     SwitchedOff,
+    /// None can be asked this, the first of them for this reason.
+    Inexpressible(Arc<str>, Inexpressible),
     /// The caller's wishes left none.
     Wishes(Funnel),
 }
@@ -70,7 +73,7 @@ struct Place {
 }
 
 impl Sieve {
-    fn keep(&mut self, filter: &'static str, keep: impl Fn(&Choice, &Place) -> bool) {
+    fn keep(&mut self, filter: &'static str, mut keep: impl FnMut(&Choice, &Place) -> bool) {
         self.choices.retain(|(choice, place)| keep(choice, place));
         self.steps.push(FunnelStep { filter, left: self.choices.len() });
         if self.choices.is_empty() {
@@ -115,6 +118,18 @@ pub(super) fn plan(
     sieve.keep("switched on", |choice, place| is_on(choice, &place.asked));
     if sieve.choices.is_empty() {
         return Err(Nobody::SwitchedOff);
+    }
+    let first = Arc::clone(sieve.choices[0].0.endpoint.name());
+    let mut refusal = None;
+    sieve.keep("dialect", |choice, _| match choice.endpoint.provider.takes(request) {
+        Ok(()) => true,
+        Err(what) => {
+            refusal.get_or_insert(what);
+            false
+        }
+    });
+    if let (true, Some(what)) = (sieve.choices.is_empty(), refusal) {
+        return Err(Nobody::Inexpressible(first, what));
     }
     let listed =
         |list: &[String], choice: &Choice| list.iter().any(|name| **name == **choice.endpoint.name());

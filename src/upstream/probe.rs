@@ -16,7 +16,6 @@ use super::fault::{self, Class};
 use super::timers::Timers;
 use super::{Upstream, UpstreamError};
 use crate::chat::ChatRequest;
-use crate::chat::json::Json;
 use crate::config::Secret;
 
 /// Tokens that the answer may have. One would do, but some models refuse to begin with fewer.
@@ -151,11 +150,8 @@ fn question(model: &str, limit: &str) -> ChatRequest {
         body: body.into(),
         model_span: start..start + name.len(),
         model: model.to_owned(),
-        scope: Json::Null,
-        question: None,
-        context: None,
         stream: true,
-        include_usage: false,
+        ..ChatRequest::default()
     }
 }
 

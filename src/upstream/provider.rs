@@ -1,7 +1,8 @@
 //! The port to whoever answers a request, and its adapters.
 
-pub mod openai;
 mod pieces;
+mod protocol;
+pub mod remote;
 pub mod rules;
 
 use std::sync::Arc;
@@ -11,6 +12,9 @@ use async_trait::async_trait;
 use super::{Body, UpstreamError};
 use crate::chat::ChatRequest;
 use crate::config::Secret;
+use crate::dialect::cross::Inexpressible;
+
+pub use protocol::Protocol;
 
 /// Someone who completes chats.
 #[async_trait]
@@ -18,7 +22,13 @@ pub trait Provider: Send + Sync {
     /// Its name in the config.
     fn name(&self) -> &Arc<str>;
 
-    /// Answers one request, in one call and without a retry.
+    /// Whether a request can be put to it, whatever dialect it is in; else what it has no words for.
+    fn takes(&self, _request: &ChatRequest) -> Result<(), Inexpressible> {
+        Ok(())
+    }
+
+    /// Answers one request, in one call and without a retry. The answer is in the request's own
+    /// dialect.
     ///
     /// `model` is the model's name at this provider. `credential` is the caller's own key, which
     /// goes to the provider instead of a key from the config.

@@ -9,7 +9,7 @@ use super::endpoint::Endpoint;
 use super::target::{Target, Targets};
 use crate::config::{self, Order, Price};
 
-/// The route for every name that has none of its own.
+/// Ends the name of a route for every model whose name begins so; alone it is for any.
 const ANY: &str = "*";
 
 /// All routes, by the callers' name.
@@ -69,7 +69,7 @@ impl Routes {
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.0
             .iter()
-            .filter(|(name, route)| *name != ANY && !route.choices.is_empty())
+            .filter(|(name, route)| !name.ends_with(ANY) && !route.choices.is_empty())
             .map(|(name, _)| name.as_str())
     }
 
@@ -89,7 +89,7 @@ impl Routes {
     /// whatever callers say.
     pub(super) fn choices(&self) -> impl Iterator<Item = (&Choice, Option<Arc<str>>)> {
         self.0.iter().flat_map(|(name, route)| {
-            let own = (name != ANY).then(|| Arc::from(name.as_str()));
+            let own = (!name.ends_with(ANY)).then(|| Arc::from(name.as_str()));
             let choices = route.choices.iter().chain(&route.last_resort);
             choices.map(move |choice| (choice, choice.model.clone().or_else(|| own.clone())))
         })
@@ -101,10 +101,12 @@ impl Routes {
     }
 
     /// The route of a model; there may be nobody at its end.
-    // A name with a route of its own never falls to the route for any name, not even while
-    // nobody is there to serve it: the operator said who may.
+    // The longest name that fits. A name with a route of its own never falls to a wider one, not even
+    // while nobody is there to serve it: the operator said who may.
     pub(super) fn of(&self, model: &str) -> Option<&Route> {
-        self.0.get(model).or_else(|| self.0.get(ANY))
+        let fits = |name: &&String| name.strip_suffix(ANY).is_some_and(|start| model.starts_with(start));
+        let widest = || self.0.keys().filter(fits).max_by_key(|name| name.len());
+        self.0.get(model).or_else(|| self.0.get(widest()?))
     }
 }
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use thiserror::Error;
 
 use super::endpoint::Endpoint;
-use super::provider::Provider;
-use super::provider::openai::OpenAi;
+use super::provider::remote::Remote;
 use super::provider::rules::Rules;
+use super::provider::{Protocol, Provider};
 use crate::clock::Clock;
 use crate::config::{AuthMode, Config, Provider as ProviderConfig, Secret, SecretRef};
 
@@ -56,16 +56,30 @@ pub(super) fn endpoints(config: &Config, clock: Clock) -> Result<Vec<Arc<Endpoin
             ProviderConfig::Rules { file } => {
                 Arc::new(Rules::try_new(name, file.as_deref(), clock).map_err(wrong)?)
             }
-            ProviderConfig::Openai { url, .. } => {
+            ProviderConfig::Openai(remote)
+            | ProviderConfig::Anthropic(remote)
+            | ProviderConfig::Azure(remote) => {
+                let protocol = protocol(settings);
+                let url = &remote.url;
+                let provider =
+                    Remote::try_new(name, protocol, url, &config.upstream, clock).map_err(wrong)?;
                 for key in &keys {
-                    OpenAi::check_key(key).map_err(|reason| wrong(reason.to_owned()))?;
+                    provider.check_key(key).map_err(|reason| wrong(reason.to_owned()))?;
                 }
-                Arc::new(OpenAi::try_new(name, url, &config.upstream, clock).map_err(wrong)?)
+                Arc::new(provider)
             }
         };
         endpoints.push(Endpoint::new(provider, keys, Some(settings), &config.upstream.limit));
     }
     Ok(endpoints)
+}
+
+fn protocol(settings: &ProviderConfig) -> Protocol {
+    match settings {
+        ProviderConfig::Azure(remote) => Protocol::Azure { version: remote.api_version.clone() },
+        ProviderConfig::Anthropic(_) => Protocol::Anthropic,
+        ProviderConfig::Openai(_) | ProviderConfig::Rules { .. } => Protocol::OpenAi,
+    }
 }
 
 /// The provider's keys, none for one that needs none; `None` when it is optional and has no key.
@@ -74,9 +88,7 @@ fn keys(
     name: &str,
     settings: &ProviderConfig,
 ) -> Result<Option<Vec<Secret>>, UpstreamConfigError> {
-    let ProviderConfig::Openai { optional, .. } = settings else {
-        return Ok(Some(Vec::new()));
-    };
+    let Some(remote) = settings.remote() else { return Ok(Some(Vec::new())) };
     // Where callers bring their own keys, ours are not even read: none of them can spend them.
     if config.auth.mode == AuthMode::Forward {
         return Ok(Some(Vec::new()));
@@ -87,7 +99,7 @@ fn keys(
         keys.extend(resolve(name, place)?);
     }
     let Some(missing) = places.first().filter(|_| keys.is_empty()) else { return Ok(Some(keys)) };
-    if *optional {
+    if remote.optional {
         tracing::info!(provider = name, key = %missing, "provider left out: its key is not set");
         return Ok(None);
     }

@@ -7,7 +7,6 @@ use futures_util::StreamExt;
 use super::*;
 use crate::chat::ChatRequest;
 use crate::chat::Question;
-use crate::chat::json::Json;
 use crate::config::Secret;
 
 /// Notes what it was asked, and answers with nothing in particular.
@@ -66,11 +65,8 @@ fn request(model: &str) -> ChatRequest {
         body: format!(r#"{{"model":"{model}"}}"#).into(),
         model_span: 9..11 + model.len(),
         model: model.to_owned(),
-        scope: Json::Null,
         question: Question::try_new(vec!["What is Refrain?".to_owned()]),
-        context: None,
-        stream: false,
-        include_usage: false,
+        ..ChatRequest::default()
     }
 }
 

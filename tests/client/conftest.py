@@ -3,6 +3,7 @@
 import os
 
 import pytest
+from anthropic import Anthropic
 from openai import AsyncOpenAI, OpenAI
 
 from service import Service
@@ -54,6 +55,13 @@ def serve(tmp_path, upstream):
 def client(refrain, desk):
     """The SDK as an application would make it, with its retries."""
     with OpenAI(base_url=f"{refrain.url}/v1", api_key=desk.key) as client:
+        yield client
+
+
+@pytest.fixture
+def claude(refrain, desk):
+    """Anthropic's SDK, with its retries."""
+    with Anthropic(base_url=refrain.url, api_key=desk.key) as client:
         yield client
 
 

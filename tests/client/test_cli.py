@@ -80,9 +80,10 @@ def test_check_calls_each_provider_once(tmp_path, desk, upstream):
     said = command("check", "--providers", "--config", file)
     assert said.returncode == 0, said.stdout + said.stderr
     lines = said.stdout.splitlines()
-    assert any(line.startswith(f"ok    fake/fake-large, key 1 (file:{key}): answers after ") for line in lines), lines
+    for target in ("fake/fake-large", "claude/claude-fake"):
+        assert any(line.startswith(f"ok    {target}, key 1 (file:{key}): answers after ") for line in lines), lines
     assert any(line.startswith("skip  openai: left out, because no key is set: key 1 (env:OPENAI_API_KEY)") for line in lines), lines
-    assert len(desk.calls) == 1
+    assert sorted(call.path for call in desk.calls) == ["/v1/chat/completions", "/v1/messages"]
 
     desk.respond = lambda exchange: exchange.refuse(401, f"Incorrect API key: {desk.key}")
     said = fails(command("check", "--providers", "--config", file), "WRONG fake/fake-large", "key 1 is not accepted")

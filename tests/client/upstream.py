@@ -1,6 +1,6 @@
 """An LLM provider that says what the test wants.
 
-It speaks OpenAI's chat API on a free port. Each API key has a `Desk` of its own: what calls with
+It speaks OpenAI's chat API and Anthropic's on a free port. Each API key has a `Desk` of its own: what calls with
 this key get, and which came. So one provider serves all tests, and none sees another's calls.
 """
 
@@ -20,8 +20,11 @@ USAGE = {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}
 class Exchange:
     """One call of the provider, and the ways to answer it."""
 
-    def __init__(self, handler: BaseHTTPRequestHandler, body: dict):
-        self.headers = dict(handler.headers.items())
+    def __init__(self, handler: BaseHTTPRequestHandler, raw: bytes):
+        body = json.loads(raw)
+        self.raw = raw
+        self.headers = {name.lower(): value for name, value in handler.headers.items()}
+        self.path = handler.path
         self.body = body
         self._handler = handler
         self._head = {"id": f"chatcmpl-{uuid.uuid4().hex}", "created": int(time.time()), "model": body["model"]}
@@ -85,6 +88,63 @@ class Exchange:
         self._handler.wfile.flush()
 
 
+class MessagesExchange(Exchange):
+    """The same in Anthropic's words; they have no chunks, but blocks that begin, grow and end."""
+
+    def __init__(self, handler: BaseHTTPRequestHandler, raw: bytes):
+        super().__init__(handler, raw)
+        self._message = {
+            "id": f"msg_{uuid.uuid4().hex}",
+            "type": "message",
+            "role": "assistant",
+            "model": self.body["model"],
+            "content": [],
+            "stop_reason": None,
+            "stop_sequence": None,
+            "usage": {"input_tokens": USAGE["prompt_tokens"], "output_tokens": 1},
+        }
+
+    def whole(self, message: dict, finish: str = "end_turn"):
+        self.blocks([{"type": "text", "text": message["content"]}], finish)
+
+    def blocks(self, blocks: list, finish: str = "end_turn"):
+        usage = self._message["usage"] | {"output_tokens": USAGE["completion_tokens"]}
+        self.json(200, self._message | {"content": blocks, "stop_reason": finish, "usage": usage})
+
+    def refuse(self, status: int, message: str, kind: str = "invalid_request_error", **headers: str):
+        self.json(status, {"type": "error", "error": {"type": kind, "message": message}}, **headers)
+
+    def begin_stream(self):
+        self._begin(200, {"content-type": "text/event-stream"})
+        self.event("message_start", message=self._message)
+        self.event("ping")
+
+    def begin_block(self, index: int, block: dict):
+        self.event("content_block_start", index=index, content_block=block)
+
+    def grow(self, index: int, delta: dict):
+        self.event("content_block_delta", index=index, delta=delta)
+
+    def end_block(self, index: int):
+        self.event("content_block_stop", index=index)
+
+    def say(self, *texts: str):
+        self.begin_block(0, {"type": "text", "text": ""})
+        for text in texts:
+            self.grow(0, {"type": "text_delta", "text": text})
+        self.end_block(0)
+
+    def end_stream(self, finish: str = "end_turn"):
+        usage = {"output_tokens": USAGE["completion_tokens"]}
+        self.event("message_delta", delta={"stop_reason": finish, "stop_sequence": None}, usage=usage)
+        self.event("message_stop")
+
+    def event(self, name: str, **fields):
+        data = json.dumps({"type": name} | fields)
+        self._handler.wfile.write(f"event: {name}\ndata: {data}\n\n".encode())
+        self._handler.wfile.flush()
+
+
 def answer_for(question: str) -> str:
     """What a desk answers when nobody told it otherwise."""
     return f"The answer to “{question}” — 好的 ✓"
@@ -124,9 +184,11 @@ class Upstream:
             protocol_version = "HTTP/1.1"
 
             def do_POST(self):
-                body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-                desk = desk_of(self.headers.get("authorization", "").removeprefix("Bearer "))
-                exchange = Exchange(self, body)
+                raw = self.rfile.read(int(self.headers["content-length"]))
+                bearer = self.headers.get("authorization", "").removeprefix("Bearer ")
+                desk = desk_of(self.headers.get("x-api-key", bearer))
+                kind = MessagesExchange if "/messages" in self.path else Exchange
+                exchange = kind(self, raw)
                 desk.calls.append(exchange)
                 self.close_connection = True
                 try:
@@ -155,6 +217,10 @@ class Upstream:
         """Settings that have this provider serve the models."""
         fields = {"kind": "openai", "url": self.url} | provider
         lines = "".join(f"providers.fake.{name} = {json.dumps(value)}\n" for name, value in fields.items())
+        lines += "".join(
+            f"providers.claude.{name} = {json.dumps(value)}\n" for name, value in (fields | {"kind": "anthropic"}).items()
+        )
+        lines += 'models."claude-*".targets = [{ provider = "claude", model = "claude-fake" }]\n'
         target = '[{ provider = "fake", model = "fake-large" }]'
         routes = "".join(f'models."{model}".targets = {target}\n' for model in models)
         return lines + routes

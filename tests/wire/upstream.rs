@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::StreamExt;
-use refrain::chat::json::Json;
 use refrain::chat::{ChatReply, ChatRequest, EventKind, Finish};
 use refrain::clock::Clock;
 use refrain::config::{Config, Secret};
@@ -45,11 +44,8 @@ fn request(stream: bool) -> ChatRequest {
         body: ASKED.into(),
         model_span: start..start + "\"alias\"".len(),
         model: "alias".to_owned(),
-        scope: Json::Null,
-        question: None,
-        context: None,
         stream,
-        include_usage: false,
+        ..ChatRequest::default()
     }
 }
 

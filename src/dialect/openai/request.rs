@@ -27,7 +27,7 @@ pub struct BadRequest {
 }
 
 impl BadRequest {
-    fn at(param: impl Into<String>, message: impl Into<String>) -> Self {
+    pub(in crate::dialect) fn at(param: impl Into<String>, message: impl Into<String>) -> Self {
         Self { message: message.into(), param: Some(param.into()) }
     }
 }
@@ -53,10 +53,19 @@ pub fn parse(body: Bytes, depth: usize) -> Result<ChatRequest, BadRequest> {
     check_messages(find(&fields, "messages"))?;
     let model_span = model_span(&body);
     let (scope, question) = split(fields);
-    Ok(ChatRequest { body, model_span, model, scope, question, context: None, stream, include_usage })
+    Ok(ChatRequest {
+        body,
+        model_span,
+        model,
+        scope,
+        question,
+        stream,
+        include_usage,
+        ..ChatRequest::default()
+    })
 }
 
-fn unreadable(error: &serde_json::Error) -> BadRequest {
+pub(in crate::dialect) fn unreadable(error: &serde_json::Error) -> BadRequest {
     let mut message = format!("the body is not the JSON expected here: {error}");
     if message.contains("hex escape") {
         message += " (a lone surrogate is half a character)";
@@ -64,15 +73,15 @@ fn unreadable(error: &serde_json::Error) -> BadRequest {
     BadRequest { message, param: None }
 }
 
-fn find<'a>(fields: &'a [(String, Json)], key: &str) -> Option<&'a Json> {
+pub(in crate::dialect) fn find<'a>(fields: &'a [(String, Json)], key: &str) -> Option<&'a Json> {
     fields.binary_search_by(|(name, _)| name.as_str().cmp(key)).ok().map(|index| &fields[index].1)
 }
 
-fn wrong(param: &str, wanted: &str, found: &Json) -> BadRequest {
+pub(in crate::dialect) fn wrong(param: &str, wanted: &str, found: &Json) -> BadRequest {
     BadRequest::at(param, format!("{param} must be {wanted}, not {}", found.kind()))
 }
 
-fn model(fields: &[(String, Json)]) -> Result<String, BadRequest> {
+pub(in crate::dialect) fn model(fields: &[(String, Json)]) -> Result<String, BadRequest> {
     match find(fields, "model") {
         Some(Json::String(model)) if !model.trim().is_empty() => Ok(model.clone()),
         Some(Json::String(_)) => Err(BadRequest::at("model", "model must not be empty")),
@@ -81,7 +90,7 @@ fn model(fields: &[(String, Json)]) -> Result<String, BadRequest> {
     }
 }
 
-fn boolean(value: Option<&Json>, param: &str) -> Result<bool, BadRequest> {
+pub(in crate::dialect) fn boolean(value: Option<&Json>, param: &str) -> Result<bool, BadRequest> {
     match value {
         None | Some(Json::Null) => Ok(false),
         Some(Json::Bool(value)) => Ok(*value),
@@ -140,7 +149,7 @@ fn is_text(part: &Json) -> bool {
 }
 
 /// Where the model's name stands in a body that was read already.
-fn model_span(body: &[u8]) -> std::ops::Range<usize> {
+pub(in crate::dialect) fn model_span(body: &[u8]) -> std::ops::Range<usize> {
     #[derive(Deserialize)]
     struct Top<'a> {
         #[serde(borrow)]
@@ -171,7 +180,7 @@ fn split(fields: Vec<(String, Json)>) -> (Json, Option<Question>) {
     (Json::Object(scope), question)
 }
 
-fn take_question(turn: &mut Json) -> Option<Question> {
+pub(in crate::dialect) fn take_question(turn: &mut Json) -> Option<Question> {
     if turn.get("role").and_then(Json::as_str) != Some("user") {
         return None;
     }

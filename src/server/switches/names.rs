@@ -38,12 +38,13 @@ impl Names {
     /// The names in `config`.
     pub fn new(config: &Config) -> Self {
         let targets = config.models.iter().flat_map(|(name, model)| {
-            let named = model.targets.iter().filter(move |target| name != ANY || target.model.is_some());
+            let named =
+                model.targets.iter().filter(move |target| !name.ends_with(ANY) || target.model.is_some());
             named.map(move |target| (target.provider.clone(), target.model.as_ref().unwrap_or(name).clone()))
         });
         Self {
             providers: config.providers.keys().cloned().collect(),
-            models: config.models.keys().filter(|name| *name != ANY).cloned().collect(),
+            models: config.models.keys().filter(|name| !name.ends_with(ANY)).cloned().collect(),
             targets: targets.collect(),
             namespaces: config.namespaces.keys().cloned().collect(),
         }
@@ -56,7 +57,9 @@ impl Names {
             Subject::Feature(_) => Ok(None),
             Subject::Provider(name) => known("provider", name, &self.providers),
             Subject::Namespace(name) => known("namespace", name, &self.namespaces),
-            Subject::Model(name) if name != ANY && !self.models.contains(name) && upstream.serves(name) => {
+            Subject::Model(name)
+                if !name.ends_with(ANY) && !self.models.contains(name) && upstream.serves(name) =>
+            {
                 Ok(Some(ONLY_CALLERS))
             }
             Subject::Model(name) => known("model", name, &self.models),

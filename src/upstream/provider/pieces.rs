@@ -1,5 +1,6 @@
-//! From the events of a stream in OpenAI's form to the pieces of an answer.
+//! From the events of a stream to the pieces of an answer, in the dialect of the caller.
 
+use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +9,10 @@ use bytes::Bytes;
 use futures_util::future::FutureExt;
 use futures_util::stream::{self, Stream, StreamExt};
 
-use crate::dialect::openai::reply::{Assembler, ReplyFault, is_terminal};
+use crate::dialect::anthropic::reply::TERMINAL;
+use crate::dialect::cross::Translator;
+use crate::dialect::openai::reply::ReplyFault;
+use crate::dialect::{Assembler, Dialect};
 use crate::upstream::{Event, Piece, PieceStream, UpstreamError};
 
 /// How long the end of a finished answer's connection is waited for, so that it can be used again.
@@ -16,51 +20,109 @@ const DRAIN: Duration = Duration::from_secs(1);
 
 type Events = Pin<Box<dyn Stream<Item = Result<Bytes, UpstreamError>> + Send>>;
 
+/// What is made of a provider's events.
+pub(super) struct Reader {
+    provider: Arc<str>,
+    dialect: Dialect,
+    /// Where the provider speaks another dialect than the caller.
+    translator: Option<Translator>,
+    /// `None` once the answer is over.
+    assembler: Option<Assembler>,
+    ready: VecDeque<Result<Piece, UpstreamError>>,
+}
+
 /// The pieces that `events` (the data of each event) stand for. Ends after `Complete`, after an
 /// error, and where `events` end before the answer does.
 pub(super) fn pieces(
-    provider: Arc<str>,
+    reader: Reader,
     events: impl Stream<Item = Result<Bytes, UpstreamError>> + Send + 'static,
 ) -> PieceStream {
     let events: Events = Box::pin(events);
-    let start = Some((events, Assembler::default()));
-    stream::unfold(start, move |state| {
-        let provider = provider.clone();
-        async move {
-            let (mut events, assembler) = state?;
-            let Some(data) = events.next().await else {
-                // Some providers leave the terminal out. What they sent is whole for the caller,
-                // and not proven enough to be stored.
-                return assembler.has_finished().then_some((Ok(Piece::Complete(None)), None));
-            };
-            Some(match data {
-                Err(error) => (Err(error), None),
-                Ok(data) if is_terminal(&data) => {
+    stream::unfold((reader, Some(events)), |(mut reader, mut events)| async move {
+        loop {
+            if let Some(piece) = reader.ready.pop_front() {
+                return Some((piece, (reader, events)));
+            }
+            let next = events.as_mut()?.next().await;
+            match next {
+                Some(Ok(data)) => reader.take(data),
+                Some(Err(error)) => reader.give_up(error),
+                None => reader.end(),
+            }
+            if reader.assembler.is_none() {
+                let events = events.take();
+                if let (Some(Ok(Piece::Complete(_))), Some(events)) = (reader.ready.back(), events) {
                     drain(events);
-                    (complete(&provider, assembler), None)
                 }
-                Ok(data) => event(&provider, data, events, assembler),
-            })
+            }
         }
     })
     .boxed()
 }
 
-type Step = (Result<Piece, UpstreamError>, Option<(Events, Assembler)>);
-
-fn event(provider: &Arc<str>, data: Bytes, events: Events, mut assembler: Assembler) -> Step {
-    match assembler.push(&data) {
-        Ok(kind) => (Ok(Piece::Event(Event { data, kind })), Some((events, assembler))),
-        Err(fault) => (Err(fault_error(provider, fault, data)), None),
+impl Reader {
+    /// Of events in `dialect`, for a caller who speaks it; with a translator, of events in the other.
+    pub(super) fn new(provider: Arc<str>, dialect: Dialect, translator: Option<Translator>) -> Self {
+        let assembler = Some(Assembler::new(dialect));
+        Self { provider, dialect, translator, assembler, ready: VecDeque::new() }
     }
-}
 
-fn complete(provider: &Arc<str>, assembler: Assembler) -> Result<Piece, UpstreamError> {
-    if assembler.has_begun() {
-        return Ok(Piece::Complete(assembler.finish().map(Box::new)));
+    fn take(&mut self, data: Bytes) {
+        let Some(translator) = &mut self.translator else { return self.say(data) };
+        match translator.push(&data) {
+            Ok(said) => said.into_iter().for_each(|data| self.say(data)),
+            Err(fault) => self.give_up(fault_error(&self.provider, fault, data)),
+        }
     }
-    let reason = "the stream ended without an answer".into();
-    Err(UpstreamError::Broken { provider: provider.clone(), reason })
+
+    /// One event as the caller gets it.
+    fn say(&mut self, data: Bytes) {
+        let Some(assembler) = &mut self.assembler else { return };
+        let is_terminal = self.dialect.is_terminal(&data);
+        if is_terminal && !assembler.has_begun() {
+            let reason = "the stream ended without an answer".into();
+            return self.give_up(UpstreamError::Broken { provider: self.provider.clone(), reason });
+        }
+        // OpenAI's terminal is none of the events; Anthropic's is.
+        if !(is_terminal && self.dialect == Dialect::OpenAi) {
+            match assembler.push(&data) {
+                Ok(kind) => self.ready.push_back(Ok(Piece::Event(Event { data, kind }))),
+                Err(fault) => return self.give_up(fault_error(&self.provider, fault, data)),
+            }
+        }
+        if is_terminal {
+            let has_hole = self.translator.as_ref().is_some_and(Translator::has_skipped);
+            let reply = self.assembler.take().and_then(Assembler::finish).filter(|_| !has_hole);
+            self.ready.push_back(Ok(Piece::Complete(reply.map(Box::new))));
+        }
+    }
+
+    /// The events are over. Some providers leave the terminal out: what they sent is whole for the
+    /// caller, and not proven enough to be stored. Anything less was cut.
+    fn end(&mut self) {
+        for data in self.translator.as_mut().map(Translator::end).unwrap_or_default() {
+            self.say(data);
+        }
+        if self.assembler.as_ref().is_some_and(Assembler::has_finished) {
+            if self.dialect == Dialect::Anthropic {
+                // Their clients wait for it.
+                self.say(Bytes::from_static(TERMINAL));
+            } else {
+                self.ready.push_back(Ok(Piece::Complete(None)));
+            }
+        }
+        self.assembler = None;
+        for piece in &mut self.ready {
+            if let Ok(Piece::Complete(reply)) = piece {
+                *reply = None;
+            }
+        }
+    }
+
+    fn give_up(&mut self, error: UpstreamError) {
+        self.assembler = None;
+        self.ready.push_back(Err(error));
+    }
 }
 
 /// The error for a body or an event that is no part of an answer.

@@ -17,11 +17,14 @@ use futures_util::stream;
 use serde::Deserialize;
 use uuid::Uuid;
 
-use super::{Provider, pieces};
-use crate::chat::{ChatReply, ChatRequest, Extra, Finish, Question, Usage};
+use super::Provider;
+use super::pieces::{self, Reader};
+use crate::chat::{Api, ChatReply, ChatRequest, Extra, Finish, Question, Usage};
 use crate::clock::Clock;
 use crate::config::Secret;
-use crate::dialect::openai::reply::{Stamp, TERMINAL, render_chunks, render_whole};
+use crate::dialect::Dialect;
+use crate::dialect::cross::Inexpressible;
+use crate::dialect::openai::reply::Stamp;
 use crate::upstream::{Body, UpstreamError, Whole};
 use words::Words;
 
@@ -131,6 +134,16 @@ impl Provider for Rules {
         &self.name
     }
 
+    fn takes(&self, request: &ChatRequest) -> Result<(), Inexpressible> {
+        if request.api == Api::CountTokens {
+            return Err(Inexpressible::new(
+                "the request",
+                "asks for a count of tokens, and rules count none",
+            ));
+        }
+        Ok(())
+    }
+
     async fn complete(
         &self,
         request: &ChatRequest,
@@ -138,15 +151,16 @@ impl Provider for Rules {
         _credential: Option<&Secret>,
     ) -> Result<Body, UpstreamError> {
         let reply = self.reply(request, model);
-        let id = format!("chatcmpl-{}", Uuid::new_v4().simple());
+        let dialect = Dialect::from(request.api);
+        let id = dialect.id(Uuid::new_v4());
         let stamp = Stamp { id: &id, created: self.clock.now().as_secs(), cached: false };
         if !request.stream {
-            return Ok(Body::Whole(Whole { bytes: render_whole(&reply, &stamp), reply: Some(reply) }));
+            let bytes = dialect.render_whole(&reply, &stamp);
+            return Ok(Body::Whole(Whole { bytes, reply: Some(reply) }));
         }
         // Usage always: the gateway keeps it from callers who did not ask for it.
-        let chunks = render_chunks(reply, &stamp, true).chain([TERMINAL.into()]);
-        let events = stream::iter(chunks.map(Ok).collect::<Vec<_>>());
-        Ok(Body::Stream(pieces::pieces(self.name.clone(), events)))
+        let events = stream::iter(dialect.render_events(reply, &stamp, true).map(Ok));
+        Ok(Body::Stream(pieces::pieces(Reader::new(self.name.clone(), dialect, None), events)))
     }
 }
 

@@ -5,7 +5,6 @@
 use std::collections::BTreeSet;
 
 use async_trait::async_trait;
-use bytes::Bytes;
 use futures_util::future::join_all;
 use refrain::cache::Entry;
 use refrain::cache::embedder::{EmbedderId, Embedding};
@@ -96,14 +95,9 @@ pub(crate) fn scope(namespace: &str, tenant: &str, epoch: u64, system: &str) -> 
     let partition = Partition { namespace: namespace.into(), tenant: Tenant::of_credential(tenant), epoch };
     let messages = format!(r#"{{"messages": [{{"role": "system", "content": "{system}"}}]}}"#);
     let request = ChatRequest {
-        body: Bytes::new(),
-        model_span: 0..0,
         model: "m".into(),
         scope: Json::parse(messages.as_bytes(), 16).unwrap(),
-        question: None,
-        context: None,
-        stream: false,
-        include_usage: false,
+        ..ChatRequest::default()
     };
     Scope::new(partition, &request, "p/m", &Loosening::default())
 }

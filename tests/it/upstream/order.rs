@@ -121,12 +121,12 @@ async fn further_models_come_after_the_first_one_and_nobody_twice() {
 async fn nobody_left_is_told_by_the_funnel() {
     let (upstream, _) = four("");
     for (wish, emptied_by, left) in [
-        (json!({ "only": ["nobody"] }), "provider.only", vec![4, 4, 4, 0, 0, 0, 0]),
-        (json!({ "ignore": ["w", "x", "y", "z"] }), "provider.ignore", vec![4, 4, 4, 4, 0, 0, 0]),
+        (json!({ "only": ["nobody"] }), "provider.only", vec![4, 4, 4, 4, 0, 0, 0, 0]),
+        (json!({ "ignore": ["w", "x", "y", "z"] }), "provider.ignore", vec![4, 4, 4, 4, 4, 0, 0, 0]),
         (
             json!({ "order": ["x"], "ignore": ["x"], "allow_fallbacks": false }),
             "provider.order without allow_fallbacks",
-            vec![4, 4, 4, 4, 3, 0, 0],
+            vec![4, 4, 4, 4, 4, 3, 0, 0],
         ),
     ] {
         let error = ask(&upstream, &request(&wishing(wish.clone())), seconds(60)).await.err().unwrap();
@@ -149,7 +149,7 @@ async fn over_http_the_funnel_is_a_404() {
     assert_eq!(error["metadata"]["available_providers"], json!(["fake"]));
     assert_eq!(error["metadata"]["emptied_by"], "provider.only");
     let steps = error["metadata"]["steps"].as_array().unwrap();
-    assert_eq!(steps[3], json!({ "filter": "provider.only", "left": 0 }));
+    assert_eq!(steps[4], json!({ "filter": "provider.only", "left": 0 }));
     let refused = app.post(&wishing(json!({ "data_collection": "deny" })), &[]).await;
     assert_eq!(
         (refused.status.as_u16(), &refused.json()["error"]["param"]),

@@ -10,7 +10,6 @@ use tokio::sync::oneshot;
 use super::group::Group;
 use super::*;
 use crate::cache::key::{Partition, Tenant};
-use crate::chat::json::Json;
 use crate::chat::{ChatReply, ChatRequest, Extra, Finish, Question};
 use crate::clock::Timestamp;
 
@@ -18,16 +17,7 @@ const PATIENT: Duration = Duration::from_mins(1);
 
 fn entry(question: &str) -> Entry {
     let partition = Partition { namespace: "n".into(), tenant: Tenant::anonymous(), epoch: 0 };
-    let request = ChatRequest {
-        body: bytes::Bytes::new(),
-        model_span: 0..0,
-        model: "m".into(),
-        scope: Json::Null,
-        question: None,
-        context: None,
-        stream: false,
-        include_usage: false,
-    };
+    let request = ChatRequest { model: "m".into(), ..ChatRequest::default() };
     let scope = Scope::new(partition, &request, "p/m", &crate::cache::key::Loosening::default());
     Entry {
         key: ExactKey::new(&scope, Question::try_new(vec![question.into()]).as_ref()),

@@ -1,7 +1,6 @@
 use futures_util::TryStreamExt;
 
 use super::*;
-use crate::chat::json::Json;
 use crate::chat::{EventKind, Question};
 use crate::dialect::openai::reply::parse_whole;
 use crate::upstream::Piece;
@@ -13,13 +12,10 @@ fn rules() -> Rules {
 fn request(question: &str, stream: bool) -> ChatRequest {
     ChatRequest {
         body: "{}".into(),
-        model_span: 0..0,
         model: "faq".to_owned(),
-        scope: Json::Null,
         question: Question::try_new(vec![question.to_owned()]),
-        context: None,
         stream,
-        include_usage: false,
+        ..ChatRequest::default()
     }
 }
 

@@ -1,0 +1,75 @@
+//! From a request on the wire to a call.
+
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use axum::http::{HeaderMap, HeaderName};
+use tokio::time::Instant;
+
+use crate::cache::key::Tenant;
+use crate::chat::{Api, ChatRequest};
+use crate::config::Secret;
+use crate::dialect::{anthropic, openai};
+use crate::gateway::{Call, Namespace};
+use crate::server::Context;
+use crate::server::directives::{deadline, directives, priority};
+use crate::server::error::ApiError;
+use crate::upstream::Preferences;
+
+/// Reads a call as the callers' API and `/admin/explain` take it.
+pub(in crate::server) fn read_call(
+    context: &Context,
+    api: Api,
+    headers: &HeaderMap,
+    body: Bytes,
+    tenant: Tenant,
+    credential: Option<Secret>,
+) -> Result<Call, ApiError> {
+    let request = read_request(api, headers, body, context.max_json_depth)?;
+    let preferences = Preferences::read(&request.scope)
+        .map_err(|error| ApiError::bad_request(error.to_string(), Some(&error.param)))?;
+    let upstream = context.gateway.upstream();
+    if !std::iter::once(&request.model).chain(&preferences.models).any(|model| upstream.serves(model)) {
+        return Err(ApiError::model_not_found(&request.model));
+    }
+    let namespace = namespace(context, headers, &request.model)?;
+    let request = request.placed(namespace.placement());
+    let directives = directives(headers)?;
+    let priority = priority(headers)?;
+    let wait = deadline(headers)?.unwrap_or(context.deadlines.default).min(context.deadlines.max);
+    let deadline = Instant::now() + wait;
+    Ok(Call { request, tenant, credential, namespace, directives, preferences, priority, deadline })
+}
+
+/// The namespace that the caller names, else the model's, else `default`.
+fn namespace(context: &Context, headers: &HeaderMap, model: &str) -> Result<Arc<Namespace>, ApiError> {
+    const HEADER: &str = "x-refrain-namespace";
+    let named = headers.get(HEADER).map(|value| String::from_utf8_lossy(value.as_bytes()));
+    let name = match &named {
+        Some(name) => name.trim(),
+        None => context.gateway.upstream().namespace_of(model).unwrap_or("default"),
+    };
+    context.gateway.namespaces().get(name).cloned().ok_or_else(|| {
+        let message = format!("there is no namespace {name:?}: namespaces are named in the config");
+        ApiError::bad_request(message, Some(HEADER))
+    })
+}
+
+fn read_request(api: Api, headers: &HeaderMap, body: Bytes, depth: usize) -> Result<ChatRequest, ApiError> {
+    let refused =
+        |error: openai::request::BadRequest| ApiError::bad_request(error.message, error.param.as_deref());
+    if api == Api::Chat {
+        return openai::request::parse(body, depth).map_err(refused);
+    }
+    let reading = anthropic::request::read(body, depth).map_err(refused)?;
+    let said = |name: &str| headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
+    let betas = said("anthropic-beta").flat_map(|line| line.split(','));
+    let mut request = reading.with_betas(betas).under_version(said("anthropic-version").next()).request;
+    request.api = api;
+    for name in ["anthropic-version", "anthropic-beta"].map(HeaderName::from_static) {
+        for value in headers.get_all(&name) {
+            request.headers.append(name.clone(), value.clone());
+        }
+    }
+    Ok(request)
+}
