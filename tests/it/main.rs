@@ -15,6 +15,7 @@ mod flights;
 mod freshness;
 mod hits;
 mod ladder;
+mod observability_files;
 mod operators;
 mod shadow;
 mod store;
