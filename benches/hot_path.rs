@@ -127,6 +127,7 @@ fn entry(scope: Scope, key: ExactKey, clock: Clock) -> Entry {
         model: "bench".to_owned(),
         provider: "faq".to_owned(),
         without_usage: false,
+        pinned: false,
         tags: Vec::new(),
         written_at: clock.now(),
         expires_at: clock.now().after(Duration::from_hours(1)),

@@ -41,6 +41,10 @@ pub struct Entry {
     /// not for callers who do.
     #[serde(default)]
     pub without_usage: bool,
+    /// Approved by an operator: served until it is taken back, and not replaced by what a provider
+    /// says.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub pinned: bool,
     /// Freshness tags, for purging by what the answer was made from.
     pub tags: Vec<String>,
     /// When the answer was asked for. Its age counts from there, as RFC 9111 (section 4.2.3)

@@ -172,6 +172,19 @@ pub struct ChatReply {
     pub extra: Extra,
 }
 
+impl ChatReply {
+    /// Whether it is a finished text and nothing besides: no tool call, no refusal, no thoughts.
+    pub fn is_plain_text(&self) -> bool {
+        let says = |value: &serde_json::Value| match value {
+            serde_json::Value::Null => false,
+            serde_json::Value::String(text) => !text.is_empty(),
+            serde_json::Value::Array(items) => !items.is_empty(),
+            _ => true,
+        };
+        self.finish == Finish::Stop && !self.text.trim().is_empty() && !self.extra.message.values().any(says)
+    }
+}
+
 /// Unknown fields of a reply, by where they stood.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Extra {

@@ -31,6 +31,8 @@ const EXAMPLES: &str = "Examples:
   refrain check --providers                        ask each provider once: who answers, how fast
   refrain stats --since 1h                         what the cache did in the last hour
   refrain evict --namespace hr --dry-run           how many answers would go
+  refrain import faq.csv --namespace hr            answers before anybody asks
+  refrain export hr.jsonl --namespace hr           what the cache holds, as a file
   refrain explain \"how do I reset my password?\"    hit or miss, and why
   refrain stats --providers                        who is ill, who is full, what is switched
   refrain switch off provider:openai --reason \"answers nonsense\" --for 2h
@@ -47,6 +49,13 @@ enum Command {
     Stats(admin::StatsArgs),
     /// Take answers back.
     Evict(admin::EvictArgs),
+    /// Read an answer book into the cache: a file of questions with approved answers.
+    ///
+    /// Goes on where an earlier import of the same book was interrupted, and says what it passed over
+    /// and why. Sent again, a book writes the same entries again.
+    Import(admin::ImportArgs),
+    /// Write what the cache holds as an answer book.
+    Export(admin::ExportArgs),
     /// Say whether a question would hit or miss, and why. Nothing is sent upstream.
     Explain(admin::ExplainArgs),
     /// Show what an operator has switched, and switch: in force at once, no restart.
@@ -100,6 +109,8 @@ pub fn run() -> ExitCode {
             Command::Check(args) => check::check(&args).await,
             Command::Stats(args) => admin::stats(&args).await,
             Command::Evict(args) => admin::evict(args).await,
+            Command::Import(args) => admin::import(args).await,
+            Command::Export(args) => admin::export(args).await,
             Command::Explain(args) => admin::explain(args).await,
             Command::Switch(args) => admin::switch(args).await,
             Command::Breaker(args) => admin::breaker(args).await,

@@ -13,6 +13,7 @@ mod explain;
 mod feedback;
 mod fetch;
 mod flight;
+mod import;
 mod keep;
 mod namespace;
 mod rescue;
@@ -49,6 +50,7 @@ pub use feedback::{Consequence, Feedback, FeedbackError, Opinion};
 use fetch::last_call;
 pub use flight::EventTail;
 use flight::{FlightKey, Flights, Notes};
+pub use import::{Approved, ImportError, Imported};
 use keep::Ticket;
 pub use namespace::{InvalidPlacement, Namespace, Namespaces};
 use shadow::SIDE_BY_SIDE;
@@ -208,11 +210,15 @@ impl Gateway {
         let call = Arc::new(call);
         let scope = self.scope(&call);
         let key = ExactKey::new(&scope, call.request.question.as_ref());
-        let route = Route::of(&call, &self.switched());
+        let mut route = Route::of(&call, &self.switched());
         if matches!(route, Route::Cache | Route::CacheOnly)
             && let Some(entry) = self.exact(&key, &call)
         {
             return Ok(Answer::kept(key, Source::Exact, entry, Notes::default()));
+        }
+        // What an operator pinned is not replaced: who will not have it gets another answer, and no more.
+        if self.would_replace_pinned(&key, &call, route).await {
+            route = Route::Bypass("pinned");
         }
         let (flight, bypass) = match route {
             Route::Nowhere => return Err(not_cached(&call)),

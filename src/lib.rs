@@ -18,6 +18,7 @@
 //!   the only place that names adapters; [`cli`] is the command line.
 //! - [`eval`], [`chaos`] and [`drill`] try the whole from outside: hits on real questions, a
 //!   provider that fails on purpose, and a rehearsed bad day.
+//! - [`book`] reads and writes files of approved answers, for the cache to begin with.
 //! - [`config`], [`metrics`], [`clock`] and [`logging`] serve all of them.
 //!
 //! Imports point one way: `cli` → `app` → everything; `server` → `gateway` → `cache` and
@@ -39,6 +40,7 @@
 //! 8. The handler renders the answer as it was asked for, and says in `Cache-Status` whence.
 
 pub mod app;
+pub mod book;
 pub mod cache;
 pub mod chaos;
 pub mod chat;

@@ -14,6 +14,7 @@ mod dashboard;
 mod directives;
 mod feedback;
 mod health;
+mod import;
 mod models;
 mod reload;
 mod stats;
@@ -41,6 +42,7 @@ use listener::Connections;
 
 pub use admin::EvictRequest;
 pub use feedback::Recent;
+pub use import::{ImportReply, ImportRequest, MAX_RECORDS, SkippedRecord};
 pub use reload::{Reload, ReloadError, Reloaded, configured_switches};
 pub use switches::{FlipRequest, Names, UnknownName};
 
@@ -113,6 +115,7 @@ pub fn operators(context: &Arc<Context>) -> Router {
         .route("/stats/providers", get(stats::providers))
         .route("/metrics", get(stats::scrape))
         .route("/admin/evict", post(admin::evict))
+        .route("/admin/import", post(import::import))
         .route("/admin/entries", get(admin::entries))
         .route("/admin/entries/{id}", get(admin::entry).delete(admin::remove))
         .route("/admin/explain", post(admin::explain))

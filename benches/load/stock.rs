@@ -100,6 +100,7 @@ fn entry(number: u64, clock: Clock) -> Entry {
         model: "bench".to_owned(),
         provider: "upstream".to_owned(),
         without_usage: false,
+        pinned: false,
         tags: vec![format!("doc:{}", number / 100)],
         written_at: clock.now(),
         expires_at: clock.now().after(Duration::from_hours(24 * 365)),

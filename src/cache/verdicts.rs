@@ -50,6 +50,7 @@ impl Verdicts {
             model: namespace.to_owned(),
             provider: String::new(),
             without_usage: false,
+            pinned: false,
             tags: Vec::new(),
             written_at: now,
             expires_at: NEVER,

@@ -70,6 +70,7 @@ impl Gateway {
         let Feedback { entry: id, question, opinion, tenant } = feedback;
         let entry = self.entry(&id).await?.ok_or(FeedbackError::NotKept)?;
         let partition = &entry.scope.partition;
+        let of_caller = tenant.is_some();
         if tenant.is_some_and(|tenant| tenant != partition.tenant) {
             return Err(FeedbackError::NotKept);
         }
@@ -77,6 +78,8 @@ impl Gateway {
         let other = question.filter(|question| *question != entry.question);
         let consequence = match (opinion, &other) {
             (Opinion::Right, _) => Consequence::Counted,
+            // An operator's word counts more than a caller's.
+            (Opinion::Wrong, None) if entry.pinned && of_caller => Consequence::Counted,
             (Opinion::Wrong, Some(question)) => {
                 let now = self.parts.clock.now();
                 self.parts.semantic.verdicts().part(&namespace, question, &entry.question, now).await?;

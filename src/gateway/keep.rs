@@ -61,6 +61,7 @@ impl Gateway {
             model: call.request.model.clone(),
             provider: served.provider.to_string(),
             without_usage: reply.usage.is_none() && call.request.stream && !call.request.include_usage,
+            pinned: false,
             tags: call.directives.tags.clone(),
             written_at: ticket.asked_at,
             expires_at: ticket.asked_at.after(time_to_live),

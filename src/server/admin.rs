@@ -139,6 +139,8 @@ pub(super) struct ListQuery {
     model: Option<String>,
     cursor: Option<String>,
     limit: Option<usize>,
+    /// With the text of the answers that are nothing but text.
+    answers: bool,
 }
 
 /// A page of entries.
@@ -165,6 +167,10 @@ struct Summary {
     age: u64,
     ttl: u64,
     bytes: usize,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pinned: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    answer: Option<String>,
 }
 
 /// An entry with its answer.
@@ -192,7 +198,12 @@ pub(super) async fn entries(
     let cursor = query.cursor.map(Cursor);
     let page = context.store.list(&selector, cursor.as_ref(), limit).await?;
     let now = context.clock.now();
-    let entries = page.entries.into_iter().map(|entry| summary(entry, now)).collect();
+    let with_answer = |entry: Entry| {
+        let answer = entry.reply.is_plain_text().then(|| entry.reply.text.clone());
+        Summary { answer, ..summary(entry, now) }
+    };
+    let each = |entry| if query.answers { with_answer(entry) } else { summary(entry, now) };
+    let entries = page.entries.into_iter().map(each).collect();
     Ok(Json(Listed { entries, next: page.next }))
 }
 
@@ -249,6 +260,8 @@ fn summary(entry: Entry, now: Timestamp) -> Summary {
         age: entry.age(now).as_secs(),
         ttl: entry.time_to_live(now).as_secs(),
         bytes: entry.weight(),
+        pinned: entry.pinned,
+        answer: None,
         namespace: entry.scope.partition.namespace.to_string(),
         tenant: entry.scope.partition.tenant.as_str().to_owned(),
         model: entry.model,

@@ -81,23 +81,26 @@ fn duration(name: &'static str, value: &HeaderValue) -> Result<Duration, ApiErro
 }
 
 fn tags(headers: &HeaderMap) -> Result<Vec<String>, ApiError> {
-    let mut tags = Vec::new();
+    let mut tags: Vec<String> = Vec::new();
     for value in headers.get_all("x-refrain-tags") {
         let text =
             std::str::from_utf8(value.as_bytes()).map_err(|_| bad_tag("x-refrain-tags is not UTF-8"))?;
-        for tag in text.split(',').map(str::trim).filter(|tag| !tag.is_empty()) {
-            if tag.chars().count() > MAX_TAG_LENGTH {
-                return Err(bad_tag(format!("a tag is longer than {MAX_TAG_LENGTH} characters")));
-            }
-            if !tags.iter().any(|known| known == tag) {
-                tags.push(tag.to_owned());
-            }
-        }
+        tags.extend(text.split(',').map(str::trim).filter(|tag| !tag.is_empty()).map(str::to_owned));
     }
-    if tags.len() > MAX_TAGS {
-        return Err(bad_tag(format!("{} tags: at most {MAX_TAGS} are allowed", tags.len())));
+    check_tags(tags).map_err(bad_tag)
+}
+
+/// Tags as an entry has them, sorted and each once; else what is wrong with them.
+pub(super) fn check_tags(tags: impl IntoIterator<Item = String>) -> Result<Vec<String>, String> {
+    let mut tags: Vec<String> = tags.into_iter().collect();
+    if tags.iter().any(|tag| tag.chars().count() > MAX_TAG_LENGTH) {
+        return Err(format!("a tag is longer than {MAX_TAG_LENGTH} characters"));
     }
     tags.sort_unstable();
+    tags.dedup();
+    if tags.len() > MAX_TAGS {
+        return Err(format!("{} tags: at most {MAX_TAGS} are allowed", tags.len()));
+    }
     Ok(tags)
 }
 

@@ -6,6 +6,7 @@
 mod support;
 
 mod admin;
+mod book;
 mod conversations;
 mod embedder;
 mod errors;

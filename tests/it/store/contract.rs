@@ -118,6 +118,7 @@ pub(crate) fn entry(scope: &Scope, question: &str) -> Entry {
         model: "m".into(),
         provider: "p".into(),
         without_usage: false,
+        pinned: false,
         tags: vec!["kb:hr".into(), "doc:1".into()],
         written_at: Timestamp(1_750_000_000_000),
         expires_at: Timestamp(1_750_000_600_000),

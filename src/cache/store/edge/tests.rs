@@ -33,6 +33,7 @@ fn entry(question: &str) -> Entry {
         model: "m".into(),
         provider: "p".into(),
         without_usage: false,
+        pinned: false,
         tags: Vec::new(),
         written_at: Timestamp(1),
         expires_at: Timestamp(2),
