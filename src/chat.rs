@@ -27,6 +27,9 @@ pub enum Api {
     Chat,
     /// Anthropic's messages.
     Messages,
+    /// OpenAI's responses, of what only they can say: passed on, never kept. All else that comes by
+    /// that call is put as chat completions.
+    Responses,
     /// How many tokens a request of Anthropic's would take. No answer: passed on, never kept.
     CountTokens,
 }

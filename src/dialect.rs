@@ -4,12 +4,14 @@ pub mod anthropic;
 mod assembler;
 pub mod cross;
 pub mod openai;
+pub mod responses;
 
 use bytes::Bytes;
 use uuid::Uuid;
 
 use crate::chat::{Api, ChatReply};
 use openai::reply::{ReplyFault, Stamp};
+use responses::reply::Echo;
 
 pub use assembler::Assembler;
 
@@ -20,6 +22,8 @@ pub enum Dialect {
     OpenAi,
     /// As Anthropic's messages.
     Anthropic,
+    /// As OpenAI's responses.
+    Responses,
 }
 
 impl From<Api> for Dialect {
@@ -27,6 +31,7 @@ impl From<Api> for Dialect {
         match api {
             Api::Chat => Self::OpenAi,
             Api::Messages | Api::CountTokens => Self::Anthropic,
+            Api::Responses => Self::Responses,
         }
     }
 }
@@ -37,6 +42,7 @@ impl Dialect {
         match self {
             Self::OpenAi => format!("chatcmpl-{}", unique.simple()),
             Self::Anthropic => format!("msg_{}", unique.simple()),
+            Self::Responses => format!("{}{}", responses::OUR_IDS, unique.simple()),
         }
     }
 
@@ -45,6 +51,7 @@ impl Dialect {
         match self {
             Self::OpenAi => openai::reply::parse_whole(body),
             Self::Anthropic => anthropic::reply::parse_whole(body),
+            Self::Responses => responses::reply::parse_whole(body),
         }
     }
 
@@ -53,6 +60,7 @@ impl Dialect {
         match self {
             Self::OpenAi => openai::reply::render_whole(reply, stamp),
             Self::Anthropic => anthropic::reply::render_whole(reply, stamp),
+            Self::Responses => responses::reply::render_whole(reply, stamp, &Echo::default()),
         }
     }
 
@@ -70,6 +78,9 @@ impl Dialect {
                 Box::new(openai::reply::render_chunks(reply, stamp, include_usage).chain([terminal]))
             }
             Self::Anthropic => Box::new(anthropic::reply::render_events(&reply, stamp).into_iter()),
+            Self::Responses => {
+                Box::new(responses::reply::render_events(&reply, stamp, &Echo::default()).into_iter())
+            }
         }
     }
 
@@ -86,6 +97,11 @@ impl Dialect {
                 Box::new(frames.into_iter())
             }
             Self::Anthropic => Box::new(anthropic::reply::render_stream(reply, stamp)),
+            Self::Responses => {
+                let frames: Vec<_> =
+                    responses::reply::render_stream(reply, stamp, &Echo::default()).collect();
+                Box::new(frames.into_iter())
+            }
         }
     }
 
@@ -94,6 +110,7 @@ impl Dialect {
         match self {
             Self::OpenAi => openai::reply::frame(data),
             Self::Anthropic => anthropic::reply::frame(data),
+            Self::Responses => responses::reply::frame(data),
         }
     }
 
@@ -102,6 +119,7 @@ impl Dialect {
         match self {
             Self::OpenAi => openai::reply::is_terminal(data),
             Self::Anthropic => anthropic::reply::is_terminal(data),
+            Self::Responses => responses::reply::is_terminal(data),
         }
     }
 }

@@ -99,6 +99,7 @@ pub struct Deadlines {
 pub fn callers(context: &Arc<Context>) -> Router {
     let routes = Router::new()
         .route("/v1/chat/completions", post(chat::completions))
+        .route("/v1/responses", post(chat::responses))
         .route("/v1/messages", post(chat::messages))
         .route("/v1/messages/count_tokens", post(chat::count_tokens))
         .route("/v1/models", get(models::models))

@@ -118,6 +118,8 @@ section!(
         #[serde(default)]
         api_version: Option<String>,
         #[serde(default)]
+        responses: bool,
+        #[serde(default)]
         region: Option<String>,
         #[serde(default)]
         max_in_flight: Option<NonZeroU32>,

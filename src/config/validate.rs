@@ -131,11 +131,14 @@ impl Config {
             }
         }
         for (name, provider) in &self.providers {
-            let Some(Remote { url, api_version, .. }) = provider.remote() else { continue };
+            let Some(Remote { url, api_version, responses, .. }) = provider.remote() else { continue };
             if !(url.starts_with("http://") || url.starts_with("https://")) {
                 faults.push(format!(
                     "providers.{name}.url = {url:?}: a URL with http:// or https:// is allowed"
                 ));
+            }
+            if *responses && !matches!(provider, Provider::Openai(_)) {
+                faults.push(format!("providers.{name}.responses = true: only kind = \"openai\" speaks them"));
             }
             if let (Some(version), false) = (api_version, matches!(provider, Provider::Azure(_))) {
                 faults.push(format!(

@@ -1,7 +1,7 @@
 //! A streamed answer of either dialect, put together from its events.
 
 use super::openai::reply::ReplyFault;
-use super::{Dialect, anthropic, openai};
+use super::{Dialect, anthropic, openai, responses};
 use crate::chat::{ChatReply, EventKind};
 
 /// Puts the events of one stream together.
@@ -11,6 +11,8 @@ pub enum Assembler {
     OpenAi(openai::reply::Assembler),
     /// Of Anthropic's events, the terminal included.
     Anthropic(anthropic::reply::Assembler),
+    /// Of a response's events, the terminal included.
+    Responses(responses::reply::Assembler),
 }
 
 impl Assembler {
@@ -19,6 +21,7 @@ impl Assembler {
         match dialect {
             Dialect::OpenAi => Self::OpenAi(openai::reply::Assembler::default()),
             Dialect::Anthropic => Self::Anthropic(anthropic::reply::Assembler::default()),
+            Dialect::Responses => Self::Responses(responses::reply::Assembler::default()),
         }
     }
 
@@ -27,6 +30,7 @@ impl Assembler {
         match self {
             Self::OpenAi(assembler) => assembler.push(data),
             Self::Anthropic(assembler) => assembler.push(data),
+            Self::Responses(assembler) => assembler.push(data),
         }
     }
 
@@ -35,6 +39,7 @@ impl Assembler {
         match self {
             Self::OpenAi(assembler) => assembler.has_begun(),
             Self::Anthropic(assembler) => assembler.has_begun(),
+            Self::Responses(assembler) => assembler.has_begun(),
         }
     }
 
@@ -43,6 +48,7 @@ impl Assembler {
         match self {
             Self::OpenAi(assembler) => assembler.has_finished(),
             Self::Anthropic(assembler) => assembler.has_finished(),
+            Self::Responses(assembler) => assembler.has_finished(),
         }
     }
 
@@ -51,6 +57,7 @@ impl Assembler {
         match self {
             Self::OpenAi(assembler) => assembler.finish(),
             Self::Anthropic(assembler) => assembler.finish(),
+            Self::Responses(assembler) => assembler.finish(),
         }
     }
 }

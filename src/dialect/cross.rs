@@ -5,6 +5,7 @@
 
 pub mod reply;
 pub mod request;
+pub mod responses;
 pub mod stream;
 mod translator;
 

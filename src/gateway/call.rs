@@ -75,16 +75,24 @@ impl Route {
     /// `is_on` tells how the operator's switches stand.
     pub(super) fn of(call: &Call, is_on: &dyn Fn(Subject<'_>) -> bool) -> Self {
         let several = matches!(call.request.scope.get("n"), Some(n) if ![Json::Null, Json::Number(Number::Integer(1))].contains(n));
-        let counts = call.request.api == Api::CountTokens;
+        let only_passes = match call.request.api {
+            Api::Chat | Api::Messages => None,
+            Api::CountTokens => Some("count_tokens"),
+            Api::Responses => Some("responses_only"),
+        };
         let Directives { no_store, no_cache, only_if_cached, .. } = call.directives;
-        if only_if_cached && (no_store || no_cache || several || counts) {
+        if only_if_cached && (no_store || no_cache || several || only_passes.is_some()) {
             Self::Nowhere
         } else if is_on(Subject::Feature(Feature::CacheOnly)) {
-            if no_store || no_cache || several || counts { Self::Nowhere } else { Self::CacheOnly }
+            if no_store || no_cache || several || only_passes.is_some() {
+                Self::Nowhere
+            } else {
+                Self::CacheOnly
+            }
         } else if !is_on(Subject::Namespace(call.namespace.name())) {
             Self::Bypass("switched_off")
-        } else if counts {
-            Self::Bypass("count_tokens")
+        } else if let Some(reason) = only_passes {
+            Self::Bypass(reason)
         } else if no_store {
             Self::Bypass("no_store")
         } else if several {

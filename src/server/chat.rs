@@ -1,4 +1,4 @@
-//! The doors for chats: OpenAI's and Anthropic's, which differ in form only.
+//! The doors for chats: OpenAI's two and Anthropic's, which differ in form only.
 
 mod line;
 mod read;
@@ -22,6 +22,7 @@ use super::feedback::Answered;
 use super::request_id::X_REQUEST_ID;
 use crate::cache::key::Tenant;
 use crate::chat::{Api, Question};
+use crate::dialect::responses::reply::Echo;
 use crate::gateway::{Answer, AnswerBody, GatewayError, Source};
 use line::LogLine;
 pub(super) use read::read_call;
@@ -33,6 +34,11 @@ const CACHE_ONLY: Duration = Duration::from_secs(30);
 /// `POST /v1/chat/completions`
 pub(super) async fn completions(State(context): State<Arc<Context>>, request: Request) -> Response {
     serve(&context, Api::Chat, request).await
+}
+
+/// `POST /v1/responses`
+pub(super) async fn responses(State(context): State<Arc<Context>>, request: Request) -> Response {
+    serve(&context, Api::Responses, request).await
 }
 
 /// `POST /v1/messages`
@@ -65,6 +71,7 @@ async fn complete(
     line.caller = Some(Arc::clone(&caller.name));
     // Nobody's body is read before it is known who sends it.
     let body = read_whole(body).await?;
+    let echo = (api == Api::Responses).then(|| Echo::of(&body));
     let call = read_call(context, api, &parts.headers, body, caller.tenant, caller.credential)?;
     line.namespace = Some(Arc::clone(&call.namespace));
     line.model.clone_from(&call.request.model);
@@ -73,6 +80,8 @@ async fn complete(
     }
     let form = Form {
         dialect: api.into(),
+        // What only they can say goes to a provider who speaks them, and comes back as it is.
+        echo: echo.filter(|_| call.request.api != Api::Responses),
         stream: call.request.stream,
         include_usage: call.request.include_usage,
         refresh: call.directives.no_cache,

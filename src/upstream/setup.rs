@@ -78,7 +78,8 @@ fn protocol(settings: &ProviderConfig) -> Protocol {
     match settings {
         ProviderConfig::Azure(remote) => Protocol::Azure { version: remote.api_version.clone() },
         ProviderConfig::Anthropic(_) => Protocol::Anthropic,
-        ProviderConfig::Openai(_) | ProviderConfig::Rules { .. } => Protocol::OpenAi,
+        ProviderConfig::Openai(remote) => Protocol::OpenAi { responses: remote.responses },
+        ProviderConfig::Rules { .. } => Protocol::OpenAi { responses: false },
     }
 }
 

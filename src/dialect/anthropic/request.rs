@@ -8,7 +8,7 @@
 //! A body for `/v1/messages/count_tokens` reads as one for `/v1/messages` does: only the path says
 //! that it asks for no answer, so whoever has the path passes it through.
 
-mod canonical;
+pub(in crate::dialect) mod canonical;
 mod scope;
 
 use bytes::Bytes;

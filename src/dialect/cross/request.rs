@@ -14,9 +14,9 @@
 //! Requests are also brought into a normal form: content of a single text is a string, and a tool
 //! without a type is a function.
 
-mod content;
+pub(super) mod content;
 mod fields;
-mod object;
+pub(super) mod object;
 mod tools;
 mod turns;
 
@@ -84,7 +84,7 @@ pub fn to_anthropic(body: &Value) -> Result<Value, Inexpressible> {
 }
 
 /// A text part, which is the same in both dialects.
-fn text_part(text: &str) -> Value {
+pub(super) fn text_part(text: &str) -> Value {
     json!({ "type": "text", "text": text })
 }
 

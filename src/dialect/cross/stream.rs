@@ -25,6 +25,7 @@ use crate::chat::Finish;
 use crate::dialect::anthropic::error;
 
 pub use to_anthropic::ToAnthropic;
+pub(super) use to_anthropic::{error_in, finish};
 pub use to_openai::ToOpenAi;
 
 /// Anthropic's reasons that OpenAI has a word for and the canonical form has not.
@@ -75,7 +76,7 @@ fn error_to_anthropic(error: &Value) -> Bytes {
 }
 
 /// Type and message of an error object, or of the string that some send in its place.
-fn told(error: &Value) -> (&str, &str) {
+pub(super) fn told(error: &Value) -> (&str, &str) {
     let message = error["message"].as_str().or(error.as_str()).unwrap_or("the provider reports an error");
     (error["type"].as_str().unwrap_or_default(), message)
 }

@@ -4,10 +4,12 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use super::reply::{self, CrossFault};
+use super::responses::stream::ToResponses;
 use super::stream::{ToAnthropic, ToOpenAi};
-use super::{Inexpressible, request};
+use super::{Inexpressible, request, responses};
 use crate::dialect::Dialect;
 use crate::dialect::openai::reply::{ReplyFault, Stamp};
+use crate::dialect::responses::reply::Echo;
 
 impl Dialect {
     /// A request of the other dialect in this one.
@@ -15,6 +17,7 @@ impl Dialect {
         match self {
             Self::OpenAi => request::to_openai(body),
             Self::Anthropic => request::to_anthropic(body),
+            Self::Responses => Err(Inexpressible::new("the request", "is not put as a response")),
         }
     }
 
@@ -23,6 +26,7 @@ impl Dialect {
         match self {
             Self::OpenAi => reply::to_openai(body, stamp),
             Self::Anthropic => reply::to_anthropic(body, stamp),
+            Self::Responses => responses::reply::to_responses(body, stamp, &Echo::default()),
         }
     }
 }
@@ -32,26 +36,33 @@ impl Dialect {
 pub struct Translator(Way);
 
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "there is one a stream, and it is not copied around")]
 enum Way {
-    ToOpenAi(ToOpenAi),
-    ToAnthropic(ToAnthropic),
+    OpenAi(ToOpenAi),
+    Anthropic(ToAnthropic),
+    Responses(ToResponses),
 }
 
 impl Translator {
-    /// Into `dialect`, from the other one, with the usage told.
+    /// Into `dialect`, from the other one (responses: from chat completions), with the usage told.
     pub fn new(dialect: Dialect, stamp: &Stamp<'_>) -> Self {
         Self(match dialect {
-            Dialect::OpenAi => Way::ToOpenAi(ToOpenAi::new(stamp, true)),
-            Dialect::Anthropic => Way::ToAnthropic(ToAnthropic::new(stamp)),
+            Dialect::OpenAi => Way::OpenAi(ToOpenAi::new(stamp, true)),
+            Dialect::Anthropic => Way::Anthropic(ToAnthropic::new(stamp)),
+            Dialect::Responses => Way::Responses(ToResponses::new(stamp, &Echo::default())),
         })
+    }
+
+    /// Into responses, from chat completions, for a request that they repeat so.
+    pub fn to_responses(stamp: &Stamp<'_>, echo: &Echo) -> Self {
+        Self(Way::Responses(ToResponses::new(stamp, echo)))
     }
 
     /// The data of the events that one event's data stands for, the terminal's included.
     pub fn push(&mut self, data: &[u8]) -> Result<Vec<Bytes>, ReplyFault> {
         match &mut self.0 {
-            Way::ToOpenAi(way) => way.push(data),
-            Way::ToAnthropic(way) => way.push(data),
+            Way::OpenAi(way) => way.push(data),
+            Way::Anthropic(way) => way.push(data),
+            Way::Responses(way) => way.push(data),
         }
     }
 
@@ -59,16 +70,18 @@ impl Translator {
     /// whole answer to keep.
     pub fn has_skipped(&self) -> bool {
         match &self.0 {
-            Way::ToOpenAi(way) => way.has_skipped(),
-            Way::ToAnthropic(way) => way.has_skipped(),
+            Way::OpenAi(way) => way.has_skipped(),
+            Way::Anthropic(way) => way.has_skipped(),
+            Way::Responses(_) => false,
         }
     }
 
     /// What is still to be said where the stream ends without its terminal.
     pub fn end(&mut self) -> Vec<Bytes> {
         match &mut self.0 {
-            Way::ToOpenAi(way) => way.end(),
-            Way::ToAnthropic(way) => way.end(),
+            Way::OpenAi(way) => way.end(),
+            Way::Anthropic(way) => way.end(),
+            Way::Responses(way) => way.end(),
         }
     }
 }

@@ -38,6 +38,7 @@ impl LogLine {
             Api::Chat => "chat",
             Api::Messages => "messages",
             Api::CountTokens => "count_tokens",
+            Api::Responses => "responses",
         };
         tracing::info!(
             id = headers.get(X_REQUEST_ID).and_then(|id| id.to_str().ok()),

@@ -9,8 +9,10 @@ use axum::response::{IntoResponse, Response};
 use futures_util::stream::{self, Stream};
 
 use crate::chat::ChatReply;
-use crate::dialect::Dialect;
+use crate::dialect::cross::{self, Translator};
 use crate::dialect::openai::reply::{Stamp, TERMINAL};
+use crate::dialect::responses::reply::Echo;
+use crate::dialect::{Dialect, responses};
 use crate::gateway::{Answer, AnswerBody, EventTail, Source};
 use crate::server::Context;
 use crate::server::error::ApiError;
@@ -20,30 +22,39 @@ use crate::upstream::EventKind;
 const CACHE_STATUS: HeaderName = HeaderName::from_static("cache-status");
 
 /// How the caller wants the answer.
-#[derive(Clone, Copy)]
 pub(super) struct Form {
     pub(super) dialect: Dialect,
+    /// For an answer to chat completions that is to be told as a response: what it repeats of its
+    /// request.
+    pub(super) echo: Option<Echo>,
     pub(super) stream: bool,
     pub(super) include_usage: bool,
     pub(super) refresh: bool,
 }
 
 pub(super) fn respond(context: &Context, answer: Answer, form: Form) -> Response {
-    let headers = describe(context, &answer, form);
+    let headers = describe(context, &answer, &form);
     let body = match answer.body {
-        AnswerBody::Kept(entry) => render(context, &entry.reply, form, true),
-        AnswerBody::Reply(reply) => render(context, &reply, form, false),
-        AnswerBody::Verbatim(whole) => Body::from(whole.bytes.clone()),
-        AnswerBody::Events(events) => Body::from_stream(relay(events, form)),
+        AnswerBody::Kept(entry) => render(context, &entry.reply, &form, true),
+        AnswerBody::Reply(reply) => render(context, &reply, &form, false),
+        AnswerBody::Verbatim(whole) => verbatim(context, &whole.bytes, &form),
+        AnswerBody::Events(events) => Body::from_stream(relay(context, events, form)),
     };
     (headers, body).into_response()
 }
 
-fn render(context: &Context, reply: &ChatReply, form: Form, cached: bool) -> Body {
+fn render(context: &Context, reply: &ChatReply, form: &Form, cached: bool) -> Body {
     let dialect = form.dialect;
     let id = dialect.id(unique());
-    let created = context.clock.now().as_secs();
-    let stamp = Stamp { id: &id, created, cached };
+    let stamp = Stamp { cached, ..stamp(context, &id) };
+    if let Some(echo) = &form.echo {
+        return if form.stream {
+            let frames: Vec<Bytes> = responses::reply::render_stream(reply, &stamp, echo).collect();
+            Body::from_stream(stream::iter(frames.into_iter().map(Ok::<_, Infallible>)))
+        } else {
+            Body::from(responses::reply::render_whole(reply, &stamp, echo))
+        };
+    }
     if form.stream {
         let frames = dialect.render_stream(reply, &stamp, form.include_usage);
         Body::from_stream(stream::iter(frames.map(Ok::<_, Infallible>)))
@@ -52,26 +63,87 @@ fn render(context: &Context, reply: &ChatReply, form: Form, cached: bool) -> Bod
     }
 }
 
-/// A provider's events as they come; a break is told in the caller's dialect, without a terminal event.
-fn relay(events: EventTail, form: Form) -> impl Stream<Item = Result<Bytes, Infallible>> {
-    let Form { dialect, include_usage, .. } = form;
-    stream::unfold(Some(events), move |events| async move {
-        let mut events = events?;
-        loop {
-            return match events.next().await {
-                Some(Ok(event)) if event.kind == EventKind::Usage && !include_usage => continue,
-                Some(Ok(event)) => Some((Ok(dialect.frame(&event.data)), Some(events))),
-                Some(Err(error)) => Some((Ok(ApiError::from(error).to_event(dialect)), None)),
-                // Anthropic's terminal is an event as any other, and has passed.
-                None if dialect == Dialect::Anthropic => None,
-                None => Some((Ok(dialect.frame(TERMINAL)), None)),
-            };
+fn stamp<'a>(context: &Context, id: &'a str) -> Stamp<'a> {
+    Stamp { id, created: context.clock.now().as_secs(), cached: false }
+}
+
+/// A provider's whole answer, as it is where it was asked for in the caller's own dialect.
+fn verbatim(context: &Context, bytes: &Bytes, form: &Form) -> Body {
+    let Some(echo) = &form.echo else { return Body::from(bytes.clone()) };
+    let id = form.dialect.id(unique());
+    match cross::responses::reply::to_responses(bytes, &stamp(context, &id), echo) {
+        Ok(response) => Body::from(response),
+        Err(error) => {
+            tracing::warn!(%error, "a whole answer has no form as a response; it passes as it is");
+            Body::from(bytes.clone())
         }
-    })
+    }
+}
+
+/// A provider's events as they come; a break is told in the caller's dialect, without a terminal event.
+fn relay(
+    context: &Context,
+    events: EventTail,
+    form: Form,
+) -> impl Stream<Item = Result<Bytes, Infallible>> + use<> {
+    let Form { dialect, echo, include_usage, .. } = form;
+    let id = dialect.id(unique());
+    let translator = echo.map(|echo| Translator::to_responses(&stamp(context, &id), &echo));
+    let relay = Relay { events: Some(events), translator, dialect, include_usage, sent: 0 };
+    stream::unfold(relay, |mut relay| async move { Some((Ok(relay.next().await?), relay)) })
+}
+
+/// A stream on its way to the caller.
+struct Relay {
+    /// `None` once it has ended.
+    events: Option<EventTail>,
+    translator: Option<Translator>,
+    dialect: Dialect,
+    include_usage: bool,
+    /// Events that went out.
+    sent: u64,
+}
+
+impl Relay {
+    /// The next frames; `None` at the end.
+    async fn next(&mut self) -> Option<Bytes> {
+        loop {
+            let data = match self.events.as_mut()?.next().await {
+                Some(Ok(event)) if event.kind == EventKind::Usage && !self.include_usage => continue,
+                Some(Ok(event)) => event.data,
+                Some(Err(error)) => {
+                    self.events = None;
+                    return Some(ApiError::from(error).to_event(self.dialect, self.sent));
+                }
+                None => {
+                    self.events = None;
+                    // The terminal of the others is an event as any other, and has passed.
+                    if self.dialect != Dialect::OpenAi && self.translator.is_none() {
+                        return None;
+                    }
+                    Bytes::from_static(TERMINAL)
+                }
+            };
+            let Some(translator) = &mut self.translator else { return Some(self.dialect.frame(&data)) };
+            match translator.push(&data) {
+                Ok(said) if said.is_empty() => {}
+                Ok(said) => {
+                    self.sent += said.len() as u64;
+                    let frames: Vec<_> = said.iter().map(|data| self.dialect.frame(data)).collect();
+                    return Some(frames.concat().into());
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "a stream has no form as a response; it breaks off");
+                    self.events = None;
+                    return Some(ApiError::bad_gateway().to_event(self.dialect, self.sent));
+                }
+            }
+        }
+    }
 }
 
 /// The headers that say where an answer is from (RFC 9211, and `x-refrain-*`).
-fn describe(context: &Context, answer: &Answer, form: Form) -> HeaderMap {
+fn describe(context: &Context, answer: &Answer, form: &Form) -> HeaderMap {
     let mut headers = HeaderMap::with_capacity(12);
     let content_type = if form.stream && !matches!(answer.body, AnswerBody::Verbatim(_)) {
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));

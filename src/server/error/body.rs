@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{ApiError, Content, Fault, SERVER};
 use crate::dialect::openai::reply::{error_event, frame};
-use crate::dialect::{Dialect, anthropic};
+use crate::dialect::{Dialect, anthropic, responses};
 
 impl ApiError {
     /// The body of the response.
@@ -17,10 +17,10 @@ impl ApiError {
         }
 
         match (self.0.dialect, &self.0.body) {
-            (Dialect::OpenAi, Content::Ours(error)) => {
+            (Dialect::OpenAi | Dialect::Responses, Content::Ours(error)) => {
                 serde_json::to_vec(&Envelope { error }).expect("texts alone always serialize").into()
             }
-            (Dialect::OpenAi, Content::Provider(body)) => openais(body),
+            (Dialect::OpenAi | Dialect::Responses, Content::Provider(body)) => openais(body),
             (Dialect::Anthropic, Content::Ours(fault)) => {
                 anthropic::error::body(self.status().as_u16(), &fault.message, None)
             }
@@ -28,13 +28,22 @@ impl ApiError {
         }
     }
 
-    /// The event that tells a client why its stream ends here. Nothing may follow it.
-    pub fn to_event(&self, dialect: Dialect) -> Bytes {
+    /// The event that tells a client why its stream ends here, after so many others. Nothing may
+    /// follow it.
+    pub fn to_event(&self, dialect: Dialect, sent: u64) -> Bytes {
         match (dialect, &self.0.body) {
             (Dialect::OpenAi, Content::Ours(fault)) => error_event(&fault.message, fault.kind, fault.code),
             (Dialect::OpenAi, Content::Provider(body)) if !body.contains(&b'\n') => frame(&openais(body)),
             (Dialect::OpenAi, Content::Provider(_)) => {
                 error_event("the provider broke off", SERVER, Some("provider_refused"))
+            }
+            (Dialect::Responses, Content::Ours(fault)) => {
+                responses::error::event(&fault.message, fault.code, sent)
+            }
+            (Dialect::Responses, Content::Provider(body)) => {
+                let told = serde_json::from_slice::<Value>(body).ok();
+                let message = told.as_ref().and_then(message).unwrap_or("the provider broke off");
+                responses::error::event(message, Some("provider_refused"), sent)
             }
             (Dialect::Anthropic, Content::Ours(fault)) => {
                 anthropic::error::event(self.status().as_u16(), &fault.message, None)

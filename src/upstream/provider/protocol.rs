@@ -21,7 +21,10 @@ const OAUTH_TOKEN: &str = "sk-ant-oat";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Protocol {
     /// OpenAI's, and whoever copies it.
-    OpenAi,
+    OpenAi {
+        /// Responses too, and not only chat completions.
+        responses: bool,
+    },
     /// OpenAI's models at Azure: with an `api-version` each deployment has a path of its own; without
     /// one it is the v1 API, which takes the deployment's name as the model.
     Azure {
@@ -36,8 +39,17 @@ impl Protocol {
     /// The dialect of its requests and answers.
     pub(super) fn dialect(&self) -> Dialect {
         match self {
-            Self::OpenAi | Self::Azure { .. } => Dialect::OpenAi,
+            Self::OpenAi { .. } | Self::Azure { .. } => Dialect::OpenAi,
             Self::Anthropic => Dialect::Anthropic,
+        }
+    }
+
+    /// Whether the call can be made as it is, byte for byte.
+    pub(super) fn speaks(&self, api: Api) -> bool {
+        match api {
+            Api::Chat => self.dialect() == Dialect::OpenAi,
+            Api::Messages | Api::CountTokens => self.dialect() == Dialect::Anthropic,
+            Api::Responses => matches!(self, Self::OpenAi { responses: true }),
         }
     }
 
@@ -48,7 +60,8 @@ impl Protocol {
         if let Ok(mut path) = url.path_segments_mut() {
             path.pop_if_empty();
             match (self, api) {
-                (Self::OpenAi, _) => path.extend(["chat", "completions"]),
+                (Self::OpenAi { .. }, Api::Responses) => path.push("responses"),
+                (Self::OpenAi { .. }, _) => path.extend(["chat", "completions"]),
                 (Self::Azure { version: None }, _) => path.extend(["openai", "v1", "chat", "completions"]),
                 (Self::Azure { version: Some(_) }, _) => {
                     path.extend(["openai", "deployments", model, "chat", "completions"])
@@ -81,7 +94,7 @@ impl Protocol {
         let (name, value) = match self {
             Self::Anthropic if !key.starts_with(OAUTH_TOKEN) => (X_API_KEY, key.to_owned()),
             Self::Azure { .. } => (API_KEY, key.to_owned()),
-            Self::OpenAi | Self::Anthropic => (AUTHORIZATION, format!("Bearer {key}")),
+            Self::OpenAi { .. } | Self::Anthropic => (AUTHORIZATION, format!("Bearer {key}")),
         };
         let mut value = HeaderValue::try_from(value)
             .map_err(|_| "the key holds characters that cannot stand in a header")?;
@@ -94,6 +107,8 @@ impl Protocol {
 mod tests {
     use super::*;
 
+    const OPENAI: Protocol = Protocol::OpenAi { responses: true };
+
     fn url(protocol: &Protocol, base: &str, api: Api) -> String {
         protocol.url(&Url::parse(base).unwrap(), api, "team/gpt 4?").to_string()
     }
@@ -102,10 +117,11 @@ mod tests {
     fn each_call_has_its_place() {
         let azure = |version: Option<&str>| Protocol::Azure { version: version.map(str::to_owned) };
         for (protocol, base, api, expected) in [
-            (Protocol::OpenAi, "https://a.test/v1", Api::Chat, "https://a.test/v1/chat/completions"),
-            (Protocol::OpenAi, "https://a.test/v1/", Api::Messages, "https://a.test/v1/chat/completions"),
-            (Protocol::OpenAi, "https://a.test", Api::Chat, "https://a.test/chat/completions"),
-            (Protocol::OpenAi, "https://a.test/v1?x=1", Api::Chat, "https://a.test/v1/chat/completions?x=1"),
+            (OPENAI, "https://a.test/v1", Api::Chat, "https://a.test/v1/chat/completions"),
+            (OPENAI, "https://a.test/v1/", Api::Messages, "https://a.test/v1/chat/completions"),
+            (OPENAI, "https://a.test", Api::Chat, "https://a.test/chat/completions"),
+            (OPENAI, "https://a.test/v1", Api::Responses, "https://a.test/v1/responses"),
+            (OPENAI, "https://a.test/v1?x=1", Api::Chat, "https://a.test/v1/chat/completions?x=1"),
             (Protocol::Anthropic, "https://b.test/v1", Api::Messages, "https://b.test/v1/messages"),
             (Protocol::Anthropic, "https://b.test/v1", Api::Chat, "https://b.test/v1/messages"),
             (
@@ -130,7 +146,7 @@ mod tests {
     fn each_shows_a_key_in_its_own_way() {
         let azure = Protocol::Azure { version: None };
         for (protocol, key, name, expected) in [
-            (Protocol::OpenAi, "sk-1", "authorization", "Bearer sk-1"),
+            (OPENAI, "sk-1", "authorization", "Bearer sk-1"),
             (Protocol::Anthropic, "sk-ant-api03-1", "x-api-key", "sk-ant-api03-1"),
             (Protocol::Anthropic, "sk-ant-oat01-1", "authorization", "Bearer sk-ant-oat01-1"),
             (azure, "abc", "api-key", "abc"),
@@ -143,7 +159,7 @@ mod tests {
             assert_eq!(keys.iter().filter(|there| **there).count(), 1, "and in no other");
             assert_eq!(headers.contains_key("anthropic-version"), protocol == Protocol::Anthropic);
         }
-        assert!(Protocol::OpenAi.key(&Secret::new("a\nb")).is_err());
+        assert!(OPENAI.key(&Secret::new("a\nb")).is_err());
     }
 
     #[test]

@@ -93,15 +93,17 @@ impl Remote {
 
     /// The request's body in the provider's dialect, for its name of the model.
     fn body(&self, request: &ChatRequest, model: &str) -> Result<Bytes, Inexpressible> {
-        let (theirs, ours) = (Dialect::from(request.api), self.protocol.dialect());
-        if theirs == ours {
+        let ours = self.protocol.dialect();
+        if self.protocol.speaks(request.api) {
             return Ok(request.body_for(model));
         }
-        if request.api == Api::CountTokens {
-            return Err(Inexpressible::new(
-                "the request",
-                "asks for a count of tokens, which only Anthropic gives",
-            ));
+        let only = match request.api {
+            Api::CountTokens => Some("asks for a count of tokens, which only Anthropic gives"),
+            Api::Responses => Some("says what only a provider that speaks responses itself can take"),
+            Api::Chat | Api::Messages => None,
+        };
+        if let Some(only) = only {
+            return Err(Inexpressible::new("the request", only));
         }
         if let Some(beta) = request.headers.get("anthropic-beta") {
             let reason = format!("{beta:?} has no counterpart in another dialect");
@@ -126,7 +128,7 @@ impl Remote {
         let unreachable =
             |reason: &str| UpstreamError::Connect { provider: self.name.clone(), reason: reason.into() };
         let body = self.body(request, model).map_err(|what| self.inexpressible(&what))?;
-        let is_own = Dialect::from(request.api) == self.protocol.dialect();
+        let is_own = self.protocol.speaks(request.api);
         let mut headers = if is_own { request.headers.clone() } else { HeaderMap::new() };
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         if request.stream {
@@ -174,7 +176,7 @@ impl Remote {
             UpstreamError::Broken { provider, reason: reason.into() }
         };
         let mut is_whole = true;
-        let bytes = if dialect == self.protocol.dialect() {
+        let bytes = if self.protocol.speaks(api) {
             bytes
         } else {
             // What the provider's own dialect could not give again is not kept in another either.
@@ -196,8 +198,7 @@ impl Remote {
         let body = limit::each(self.name.clone(), response.bytes_stream(), self.max_reply);
         let dialect = Dialect::from(api);
         let id = dialect.id(Uuid::new_v4());
-        let translator =
-            (dialect != self.protocol.dialect()).then(|| Translator::new(dialect, &self.stamp(&id)));
+        let translator = (!self.protocol.speaks(api)).then(|| Translator::new(dialect, &self.stamp(&id)));
         let reader = Reader::new(self.name.clone(), dialect, translator);
         pieces::pieces(reader, events::events(self.name.clone(), body))
     }
@@ -234,7 +235,7 @@ impl Provider for Remote {
 
     fn takes(&self, request: &ChatRequest) -> Result<(), Inexpressible> {
         // What is in its own dialect, it is to judge itself.
-        if Dialect::from(request.api) == self.protocol.dialect() {
+        if self.protocol.speaks(request.api) {
             return Ok(());
         }
         self.body(request, &request.model).map(drop)

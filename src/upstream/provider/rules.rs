@@ -135,13 +135,12 @@ impl Provider for Rules {
     }
 
     fn takes(&self, request: &ChatRequest) -> Result<(), Inexpressible> {
-        if request.api == Api::CountTokens {
-            return Err(Inexpressible::new(
-                "the request",
-                "asks for a count of tokens, and rules count none",
-            ));
-        }
-        Ok(())
+        let only = match request.api {
+            Api::Chat | Api::Messages => return Ok(()),
+            Api::CountTokens => "asks for a count of tokens, and rules count none",
+            Api::Responses => "says what rules have no answer to",
+        };
+        Err(Inexpressible::new("the request", only))
     }
 
     async fn complete(

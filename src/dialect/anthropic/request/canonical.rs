@@ -5,7 +5,7 @@ use serde_json::{Map, Number as Loose, Value};
 use crate::chat::json::{Json, Number};
 
 /// The same value, loose. Integers of 64 bits stay what they are.
-pub(super) fn loose(json: Json) -> Value {
+pub(in crate::dialect) fn loose(json: Json) -> Value {
     match json {
         Json::Null => Value::Null,
         Json::Bool(value) => value.into(),
@@ -19,7 +19,7 @@ pub(super) fn loose(json: Json) -> Value {
 }
 
 /// The same value, strict.
-pub(super) fn strict(value: Value) -> Json {
+pub(in crate::dialect) fn strict(value: Value) -> Json {
     match value {
         Value::Null => Json::Null,
         Value::Bool(value) => Json::Bool(value),

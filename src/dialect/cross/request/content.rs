@@ -19,7 +19,7 @@ pub(super) fn parts(content: &Value, at: &str) -> Result<Vec<Value>, Inexpressib
 }
 
 /// The normal form of a content: a single text is a string.
-pub(super) fn joined(parts: Vec<Value>) -> Value {
+pub(in crate::dialect::cross) fn joined(parts: Vec<Value>) -> Value {
     match &parts[..] {
         [part] if kind(part) == "text" => part["text"].clone(),
         _ => Value::Array(parts),
@@ -27,7 +27,7 @@ pub(super) fn joined(parts: Vec<Value>) -> Value {
 }
 
 /// The `type` of a part or a block; empty when there is none.
-pub(super) fn kind(part: &Value) -> &str {
+pub(in crate::dialect::cross) fn kind(part: &Value) -> &str {
     part["type"].as_str().unwrap_or_default()
 }
 

@@ -5,17 +5,20 @@ use serde_json::{Map, Value};
 use super::super::Inexpressible;
 
 /// The object that `value` has to be.
-pub(super) fn object<'a>(value: &'a Value, at: &str) -> Result<&'a Map<String, Value>, Inexpressible> {
+pub(in crate::dialect::cross) fn object<'a>(
+    value: &'a Value,
+    at: &str,
+) -> Result<&'a Map<String, Value>, Inexpressible> {
     value.as_object().ok_or_else(|| Inexpressible::new(at, "is no object"))
 }
 
 /// A field's value; `null` is none.
-pub(super) fn said<'a>(fields: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
+pub(in crate::dialect::cross) fn said<'a>(fields: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
     fields.get(name).filter(|value| !value.is_null())
 }
 
 /// A string that has to be there.
-pub(super) fn text<'a>(
+pub(in crate::dialect::cross) fn text<'a>(
     fields: &'a Map<String, Value>,
     name: &str,
     at: &str,
@@ -25,12 +28,16 @@ pub(super) fn text<'a>(
 }
 
 /// Refuses every field that is not `known`, unless it is `null`.
-pub(super) fn only(fields: &Map<String, Value>, known: &[&str], at: &str) -> Result<(), Inexpressible> {
+pub(in crate::dialect::cross) fn only(
+    fields: &Map<String, Value>,
+    known: &[&str],
+    at: &str,
+) -> Result<(), Inexpressible> {
     only_if(fields, at, |name, _| known.contains(&name))
 }
 
 /// Refuses every field that is not `known` by its name and value, unless it is `null`.
-pub(super) fn only_if(
+pub(in crate::dialect::cross) fn only_if(
     fields: &Map<String, Value>,
     at: &str,
     known: impl Fn(&str, &Value) -> bool,
@@ -42,7 +49,7 @@ pub(super) fn only_if(
 }
 
 /// Whether the value says nothing: an empty list or object, `false`, or the number 0.
-pub(super) fn none_of(value: &Value) -> bool {
+pub(in crate::dialect::cross) fn none_of(value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(false) => true,
         Value::Number(number) => number.as_f64() == Some(0.0),
@@ -52,6 +59,6 @@ pub(super) fn none_of(value: &Value) -> bool {
     }
 }
 
-pub(super) fn no_counterpart(field: impl Into<String>) -> Inexpressible {
+pub(in crate::dialect::cross) fn no_counterpart(field: impl Into<String>) -> Inexpressible {
     Inexpressible::new(field, "has no counterpart in the other dialect")
 }

@@ -384,7 +384,7 @@ fn input(index: u64, part: &str) -> Bytes {
     grow(index, &json!({ "type": "input_json_delta", "partial_json": part }))
 }
 
-fn finish(word: &str) -> Finish {
+pub(in crate::dialect::cross) fn finish(word: &str) -> Finish {
     match word {
         "stop" => Finish::Stop,
         "length" => Finish::Length,
@@ -395,7 +395,7 @@ fn finish(word: &str) -> Finish {
 }
 
 /// The error in a chunk, wherever providers put it.
-fn error_in(chunk: &Map<String, Value>) -> Option<&Value> {
+pub(in crate::dialect::cross) fn error_in(chunk: &Map<String, Value>) -> Option<&Value> {
     let choices = chunk.get("choices").and_then(Value::as_array).into_iter().flatten();
     let mut in_choices = choices.filter_map(|choice| match (&choice["error"], &choice["finish_reason"]) {
         (Value::Null, Value::String(word)) if word == "error" => Some(&choice["error"]),
