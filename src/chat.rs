@@ -107,6 +107,15 @@ impl ChatRequest {
     }
 }
 
+/// The name of a scope's field as callers write it: what has no words in the terms that all dialects
+/// meet in stands under a mark, NUL and the dialect's name.
+pub fn plain_name(field: &str) -> &str {
+    match field.strip_prefix('\0').and_then(|marked| marked.split_once(' ')) {
+        Some((_, name)) => name,
+        None => field,
+    }
+}
+
 /// The fields of a JSON object, in their order and each as it is written.
 struct Fields<'a>(Vec<(String, &'a RawValue)>);
 
@@ -230,6 +239,9 @@ pub enum Finish {
 pub enum EventKind {
     /// Something the caller waits for: text, a tool call, reasoning.
     Content,
+    /// A sign that the model is at work on what comes all at once: thoughts that are not told, a tool's
+    /// input.
+    Working,
     /// Nothing but the usage (no choices).
     Usage,
     /// Anything else: a role, a finish reason, an empty delta.

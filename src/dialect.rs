@@ -7,9 +7,10 @@ pub mod openai;
 pub mod responses;
 
 use bytes::Bytes;
+use serde::Deserialize;
 use uuid::Uuid;
 
-use crate::chat::{Api, ChatReply};
+use crate::chat::{Api, ChatReply, Usage};
 use openai::reply::{ReplyFault, Stamp};
 use responses::reply::Echo;
 
@@ -53,6 +54,22 @@ impl Dialect {
             Self::Anthropic => anthropic::reply::parse_whole(body),
             Self::Responses => responses::reply::parse_whole(body),
         }
+    }
+
+    /// What a whole answer says it cost, also where it is no single one.
+    pub fn usage_of(self, body: &[u8]) -> Option<Usage> {
+        #[derive(Deserialize)]
+        struct Metered {
+            usage: serde_json::Map<String, serde_json::Value>,
+        }
+        let Metered { usage } = serde_json::from_slice(body).ok()?;
+        let count = |name: &str| usage.get(name).and_then(serde_json::Value::as_u64);
+        let (prompt, completion) = match self {
+            Self::Anthropic => return anthropic::reply::usage::counts(&usage),
+            Self::OpenAi => ("prompt_tokens", "completion_tokens"),
+            Self::Responses => ("input_tokens", "output_tokens"),
+        };
+        Some(Usage { prompt_tokens: count(prompt)?, completion_tokens: count(completion)? })
     }
 
     /// An answer's body.

@@ -58,7 +58,7 @@ use timers::Timers;
 
 pub use crate::chat::EventKind;
 pub use ask::Ask;
-pub use completion::{Body, Completion, Event, Piece, PieceStream, Served, Whole};
+pub use completion::{Body, Completion, End, Event, Piece, PieceStream, Served, Whole};
 pub use error::UpstreamError;
 pub use limit::Priority;
 pub use plan::{Funnel, FunnelStep};
@@ -176,17 +176,9 @@ impl Upstream {
     }
 
     fn plan(&self, ask: &Ask<'_>) -> Result<Vec<Candidate>, UpstreamError> {
-        let Ask { request, preferences, .. } = ask;
+        let request = ask.request;
         let is_on = |choice: &Choice, asked: &str| self.is_on(choice, asked);
-        let candidates = plan(
-            &self.routes,
-            &self.targets,
-            request,
-            preferences,
-            &is_on,
-            &rand::random::<f64>,
-            Instant::now(),
-        );
+        let candidates = plan(&self.routes, &self.targets, ask, &is_on, &rand::random::<f64>, Instant::now());
         let model = || request.model.clone();
         candidates.map_err(|nobody| match nobody {
             Nobody::Unknown => UpstreamError::UnknownModel { model: model() },
@@ -210,8 +202,12 @@ impl Upstream {
     /// When the call is late, if it may be raced: the first one of a request that acts on nothing,
     /// and no probe, which would prove nothing if it lost.
     fn lateness(&self, ask: &Ask<'_>, first: &Admission) -> Option<Lateness<'_>> {
-        let may = first.attempt == 1 && !first.permit.is_probe() && ask.may_hedge && !ask.may_act();
-        let hedge = self.hedges.get(&ask.request.model).filter(|_| may)?;
+        let may = first.attempt == 1
+            && !first.permit.is_probe()
+            && ask.may_hedge
+            && ask.is_for_an_answer()
+            && !ask.may_act();
+        let hedge = self.hedges.get(self.routes.name_of(&ask.request.model)?).filter(|_| may)?;
         let now = Instant::now();
         hedge.deposit(now);
         let after = hedge.after(first.candidate.target.usual(Wait::of(ask.request.stream), now))?;

@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use super::follow_up::is_follow_up;
 use crate::chat::json::{Json, Number};
-use crate::chat::{ChatRequest, Question};
+use crate::chat::{ChatRequest, Question, plain_name};
 
 /// Whose answers these are: no hit ever crosses it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -93,8 +93,10 @@ impl Scope {
             hash.text(&request.model);
             hash.text(route);
         }
-        // What leans on the history is another question in another one.
-        let history = loosening.history && !request.question.as_ref().is_some_and(leans_on_history);
+        // What leans on the history is another question in another one; so is a last turn that is no
+        // question: an answer's beginning, a tool's result, a picture.
+        let stands_alone = |question: &Question| !leans_on_history(question);
+        let history = loosening.history && request.question.as_ref().is_some_and(stands_alone);
         hash.top_level(&request.scope, loosening, !history);
         if let Some(context) = &request.context {
             hash.text("context");
@@ -235,7 +237,7 @@ impl Canonical {
     fn top_level(&mut self, scope: &Json, loosening: &Loosening, history: bool) {
         let Json::Object(fields) = scope else { return self.json(scope) };
         for (name, value) in fields {
-            if loosening.fields.contains(name) {
+            if loosening.fields.iter().any(|field| field == plain_name(name)) {
                 continue;
             }
             self.text(name);

@@ -2,7 +2,7 @@
 
 use super::openai::reply::ReplyFault;
 use super::{Dialect, anthropic, openai, responses};
-use crate::chat::{ChatReply, EventKind};
+use crate::chat::{ChatReply, EventKind, Usage};
 
 /// Puts the events of one stream together.
 #[derive(Debug)]
@@ -49,6 +49,15 @@ impl Assembler {
             Self::OpenAi(assembler) => assembler.has_finished(),
             Self::Anthropic(assembler) => assembler.has_finished(),
             Self::Responses(assembler) => assembler.has_finished(),
+        }
+    }
+
+    /// What the answer cost, as far as it was told.
+    pub fn usage(&self) -> Option<Usage> {
+        match self {
+            Self::OpenAi(assembler) => assembler.usage(),
+            Self::Anthropic(assembler) => assembler.usage(),
+            Self::Responses(assembler) => assembler.usage(),
         }
     }
 

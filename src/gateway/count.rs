@@ -38,6 +38,12 @@ pub(super) fn count(namespace: &Arc<Namespace>, answer: &mut Answer, latency: Du
     namespace.metrics().request(source, latency, saved.filter(|_| free));
 }
 
+/// The tokens that a provider counted for an answer that is no single one.
+pub(super) fn metered(model: &str, cost: crate::chat::Usage) -> Usage<'_> {
+    let crate::chat::Usage { prompt_tokens, completion_tokens } = cost;
+    Usage { model, prompt_tokens, completion_tokens, estimated: false }
+}
+
 /// The tokens an answer cost, or saves when it is served again.
 pub(super) fn usage<'a>(reply: &'a ChatReply, question: &str) -> Usage<'a> {
     let estimate = |text: &str| (text.len() / CHARS_PER_TOKEN) as u64;

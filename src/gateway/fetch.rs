@@ -8,15 +8,15 @@ use futures_util::StreamExt;
 use tokio::time::Instant;
 
 use super::call::{Route, fuzzy};
-use super::count::usage;
+use super::count::{metered, usage};
 use super::flight::{Head, Notes, Pilot};
 use super::keep::Ticket;
 use super::{Call, Gateway, Source};
 use crate::cache::Entry;
 use crate::cache::semantic::Found;
-use crate::chat::{ChatReply, Question};
+use crate::chat::{ChatReply, Question, Usage};
 use crate::metrics::Source as Counted;
-use crate::upstream::{Body, Completion, EventKind, Piece, PieceStream, Served, UpstreamError};
+use crate::upstream::{Body, Completion, End, EventKind, Piece, PieceStream, Served, UpstreamError};
 
 /// Of the caller's time, this is kept for what is left to do when no provider has answered: a
 /// tenth at most.
@@ -65,7 +65,7 @@ impl Gateway {
         let ticket = (!matches!(route, Route::Bypass(_))).then_some(ticket);
         match body {
             Body::Whole(whole) => {
-                self.account(call, &served, whole.reply.as_ref(), None, begun);
+                self.account(call, &served, whole.reply.as_ref(), whole.usage, None, begun);
                 if let Some(ticket) = ticket {
                     notes.stored = self.keep(call, ticket, &served, whole.reply.as_ref());
                 }
@@ -101,15 +101,16 @@ impl Gateway {
                         pilot.begin(Ok(Head::Streaming(served.clone(), notes)));
                     }
                 }
-                Some(Ok(Piece::Complete(reply))) => {
-                    self.account(call, &served, reply.as_deref(), first_content, begun);
+                Some(Ok(Piece::Complete(end))) => {
+                    let End { reply, usage } = *end;
+                    self.account(call, &served, reply.as_ref(), usage, first_content, begun);
                     if let Some(ticket) = ticket {
-                        self.keep(call, ticket, &served, reply.as_deref());
+                        self.keep(call, ticket, &served, reply.as_ref());
                     }
                     if !begun_to_send {
                         pilot.begin(Ok(Head::Streaming(served, notes)));
                     }
-                    return pilot.end(Ok(reply.map(|reply| Arc::new(*reply))));
+                    return pilot.end(Ok(reply.map(Arc::new)));
                 }
                 cut => {
                     let error = match cut {
@@ -136,6 +137,7 @@ impl Gateway {
         call: &Call,
         served: &Served,
         reply: Option<&ChatReply>,
+        cost: Option<Usage>,
         first_content: Option<Duration>,
         begun: Instant,
     ) {
@@ -143,6 +145,8 @@ impl Gateway {
         if let Some(reply) = reply {
             let question = call.request.question.as_ref().map(Question::text).unwrap_or_default();
             call.namespace.metrics().spent(usage(reply, &question));
+        } else if let Some(cost) = cost {
+            call.namespace.metrics().spent(metered(&served.model, cost));
         }
     }
 

@@ -33,7 +33,12 @@ impl Gateway {
         error: &UpstreamError,
         notes: Notes,
     ) -> Option<Head> {
-        let helpless = matches!(error, UpstreamError::UnknownModel { .. } | UpstreamError::NoTarget(_));
+        let helpless = matches!(
+            error,
+            UpstreamError::UnknownModel { .. }
+                | UpstreamError::NoTarget(_)
+                | UpstreamError::Inexpressible { .. }
+        );
         if helpless || error.fault().reaction().fails_at_once() {
             return None;
         }

@@ -73,12 +73,13 @@ impl Gateway {
             Body::Stream(mut pieces) => loop {
                 match pieces.next().await? {
                     Ok(Piece::Event(_)) => {}
-                    Ok(Piece::Complete(reply)) => break reply.map(|reply| *reply),
+                    Ok(Piece::Complete(end)) => break end.reply,
                     Err(_) => return None,
                 }
             },
         };
-        self.account(call, &served, reply.as_ref(), None, begun);
+        let cost = reply.as_ref().and_then(|reply| reply.usage);
+        self.account(call, &served, reply.as_ref(), cost, None, begun);
         reply
     }
 }

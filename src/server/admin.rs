@@ -231,16 +231,44 @@ pub(super) async fn remove(
     if evicted.exact + evicted.store == 0 { Err(no_entry(&id)) } else { Ok(Json(evicted)) }
 }
 
-/// `POST /admin/explain`: the body and headers of a chat request; the tenant is named by
-/// `x-refrain-tenant`, as entries show it.
+/// How a request to be explained is written.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct ExplainQuery {
+    api: Spoken,
+}
+
+/// The calls that ask for an answer.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Spoken {
+    #[default]
+    Chat,
+    Messages,
+    Responses,
+}
+
+impl From<Spoken> for Api {
+    fn from(spoken: Spoken) -> Self {
+        match spoken {
+            Spoken::Chat => Self::Chat,
+            Spoken::Messages => Self::Messages,
+            Spoken::Responses => Self::Responses,
+        }
+    }
+}
+
+/// `POST /admin/explain?api=…`: the body and headers of a chat request (or `messages`, `responses`);
+/// the tenant is named by `x-refrain-tenant`, as entries show it.
 pub(super) async fn explain(
     State(context): State<Arc<Context>>,
+    Query(query): Query<ExplainQuery>,
     headers: HeaderMap,
     WholeBody(body): WholeBody,
 ) -> Result<Json<Explained>, ApiError> {
     let tenant = headers.get("x-refrain-tenant").and_then(|value| value.to_str().ok());
     let tenant = tenant.map_or_else(Tenant::anonymous, Tenant::known_as);
-    let call = read_call(&context, Api::Chat, &headers, body, tenant, None)?;
+    let call = read_call(&context, query.api.into(), &headers, body, tenant, None)?;
     Ok(Json(context.gateway.explain(&call).await))
 }
 

@@ -5,8 +5,8 @@ use tokio::time::Instant;
 use super::UpstreamError;
 use super::limit::Priority;
 use super::preferences::Preferences;
-use crate::chat::ChatRequest;
 use crate::chat::json::Json;
+use crate::chat::{Api, ChatRequest};
 use crate::config::Secret;
 use crate::dialect::anthropic::request::{OWN_MCP_SERVERS, OWN_TOOLS};
 
@@ -60,8 +60,16 @@ impl Ask<'_> {
         fields.iter().any(|(name, value)| TOOLS.contains(&name.as_str()) && *value != Json::Null)
     }
 
+    /// Whether it asks for an answer, and not only for a count of its tokens.
+    pub(super) fn is_for_an_answer(&self) -> bool {
+        self.request.api != Api::CountTokens
+    }
+
     /// About how many tokens it takes: four bytes each, as English has on average.
     pub(super) fn tokens(&self) -> u32 {
+        if !self.is_for_an_answer() {
+            return 0;
+        }
         u32::try_from(self.request.body.len() / 4).unwrap_or(u32::MAX)
     }
 }

@@ -17,7 +17,7 @@ use super::route::Candidate;
 use super::target::Wait;
 use super::timers::Timers;
 use super::{Body, Completion, Piece, PieceStream, Served, UpstreamError};
-use crate::chat::ChatReply;
+use crate::chat::Usage;
 use crate::config::Secret;
 use crate::upstream::fault::Class;
 
@@ -64,10 +64,11 @@ pub(super) async fn attempt(
             slots.0.succeed();
             key.succeed();
             let (candidate, deadline) = (candidate.clone(), ask.deadline);
-            let held = Held { slots, candidate, served: served.clone(), begun, deadline };
+            let is_answer = ask.is_for_an_answer();
+            let held = Held { slots, candidate, served: served.clone(), begun, deadline, is_answer };
             let body = match body {
                 Body::Whole(whole) => {
-                    held.finish(call, whole.reply.as_ref());
+                    held.finish(call, whole.usage);
                     Body::Whole(whole)
                 }
                 Body::Stream(pieces) => {
@@ -89,7 +90,9 @@ pub(super) async fn attempt(
                     _ => slots.0.refused(),
                 }
             }
-            let rests = rest(key, fault);
+            // Counts have a rate of their own: a key that may count no more may still ask.
+            let rests =
+                if ask.is_for_an_answer() || !fault.reaction().cool_key { rest(key, fault) } else { None };
             tell(&served, &error, fault, rests, begun.elapsed());
             (ask.on_failure)(&error);
             Err(error)
@@ -201,13 +204,14 @@ struct Held {
     served: Served,
     begun: Instant,
     deadline: Instant,
+    /// And no count of tokens, whose time says nothing of answers.
+    is_answer: bool,
 }
 
 impl Held {
     /// Books an answer that came to its end.
-    fn finish(self, call: Call, reply: Option<&ChatReply>) {
+    fn finish(self, call: Call, usage: Option<Usage>) {
         let now = Instant::now();
-        let usage = reply.and_then(|reply| reply.usage);
         let cost = |price: crate::config::Price| {
             usage.map(|usage| {
                 let dollars = |tokens: u64, price: f64| {
@@ -220,7 +224,9 @@ impl Held {
         let output_tokens = usage.map(|usage| usage.completion_tokens);
         call.finished(Finished { output_tokens, cost_usd }, now);
         self.candidate.target.health.in_time(now <= self.deadline, now);
-        self.candidate.target.note_total(now - self.begun, now);
+        if self.is_answer {
+            self.candidate.target.note_total(now - self.begun, now);
+        }
         // The request has a line of its own that says who answered; this one is for those who look closer.
         tracing::debug!(
             provider = %self.served.provider,
@@ -248,9 +254,9 @@ impl Held {
             let piece = pieces.next().await?;
             match &piece {
                 Ok(Piece::Event(_)) => {}
-                Ok(Piece::Complete(reply)) => {
+                Ok(Piece::Complete(end)) => {
                     if let Some((held, call)) = open.take() {
-                        held.finish(call, reply.as_deref());
+                        held.finish(call, end.usage);
                     }
                 }
                 Err(error) => {

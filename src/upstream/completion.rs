@@ -6,7 +6,7 @@ use bytes::Bytes;
 use futures_util::stream::BoxStream;
 
 use super::UpstreamError;
-use crate::chat::{ChatReply, EventKind};
+use crate::chat::{ChatReply, EventKind, Usage};
 
 /// Who really served an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +46,32 @@ pub struct Whole {
     /// What it says; `None` when it is no single answer (several choices), which is passed on
     /// and never stored.
     pub reply: Option<ChatReply>,
+    /// What it cost, also where there is no reply.
+    pub usage: Option<Usage>,
+}
+
+impl Whole {
+    /// A body, and what it says.
+    pub fn new(bytes: Bytes, reply: Option<ChatReply>) -> Self {
+        let usage = reply.as_ref().and_then(|reply| reply.usage);
+        Self { bytes, reply, usage }
+    }
+}
+
+/// What a stream came to.
+#[derive(Clone, Debug, Default)]
+pub struct End {
+    /// What the whole stream says, put together; `None` as in [`Whole::reply`].
+    pub reply: Option<ChatReply>,
+    /// What it cost, also where there is no reply.
+    pub usage: Option<Usage>,
+}
+
+impl From<Option<ChatReply>> for End {
+    fn from(reply: Option<ChatReply>) -> Self {
+        let usage = reply.as_ref().and_then(|reply| reply.usage);
+        Self { reply, usage }
+    }
 }
 
 /// A streamed answer. Ends after `Complete` or an error; a stream that ends without either was
@@ -57,9 +83,8 @@ pub type PieceStream = BoxStream<'static, Result<Piece, UpstreamError>>;
 pub enum Piece {
     /// One server-sent event.
     Event(Event),
-    /// The terminal event was seen: what the whole stream says, put together. `None` as in
-    /// [`Whole::reply`].
-    Complete(Option<Box<ChatReply>>),
+    /// The terminal event was seen.
+    Complete(Box<End>),
 }
 
 /// One server-sent event in the provider's words.

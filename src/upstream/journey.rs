@@ -508,8 +508,8 @@ impl<'a> Journey<'a> {
                 Class::RateLimit | Class::Capacity => 1,
                 Class::Timeout | Class::Connect | Class::ServerError => 2,
                 Class::ContextLength => 3,
-                Class::NotServed => 4,
-                Class::Quota | Class::Auth => 5,
+                Class::Quota | Class::Auth => 4,
+                Class::NotServed => 5,
             };
             (rank, fault.wait.unwrap_or(Duration::MAX))
         };

@@ -10,11 +10,12 @@ use std::sync::Arc;
 use serde::Serialize;
 use tokio::time::Instant;
 
+use super::ask::Ask;
 use super::preferences::{FIELDS, Preferences, Sort};
 use super::route::{Candidate, Choice, Route, Routes};
 use super::target::Targets;
-use crate::chat::ChatRequest;
 use crate::chat::json::Json;
+use crate::chat::{ChatRequest, plain_name};
 use crate::config::Order;
 use crate::dialect::cross::Inexpressible;
 
@@ -87,12 +88,12 @@ impl Sieve {
 pub(super) fn plan(
     routes: &Routes,
     targets: &Targets,
-    request: &ChatRequest,
-    wishes: &Preferences,
+    ask: &Ask<'_>,
     is_on: &dyn Fn(&Choice, &str) -> bool,
     jitter: &dyn Fn() -> f64,
     now: Instant,
 ) -> Result<Vec<Candidate>, Nobody> {
+    let Ask { request, preferences: wishes, credential, .. } = *ask;
     let asked = || std::iter::once(&request.model).chain(&wishes.models);
     let named: Vec<(&String, &Route)> = asked().filter_map(|name| Some((name, routes.of(name)?))).collect();
     let configured = named.iter().map(|(_, route)| route.choices.len() + route.absent).sum();
@@ -115,21 +116,14 @@ pub(super) fn plan(
     let steps = vec![FunnelStep { filter: "configured", left: configured }];
     let mut sieve = Sieve { choices, steps, emptied_by: None };
     sieve.keep("there", |_, _| true);
+    // A caller's own key is for the host that it asks for, and no other vendor's.
+    let first = sieve.choices.iter().find(|(_, place)| place.rank == 0);
+    let host = first.map(|(choice, _)| choice.host().map(str::to_owned));
+    let is_theirs = |choice: &Choice| host.as_ref().is_some_and(|host| choice.host() == host.as_deref());
+    sieve.keep("credential", |choice, _| credential.is_none() || is_theirs(choice));
     sieve.keep("switched on", |choice, place| is_on(choice, &place.asked));
     if sieve.choices.is_empty() {
         return Err(Nobody::SwitchedOff);
-    }
-    let first = Arc::clone(sieve.choices[0].0.endpoint.name());
-    let mut refusal = None;
-    sieve.keep("dialect", |choice, _| match choice.endpoint.provider.takes(request) {
-        Ok(()) => true,
-        Err(what) => {
-            refusal.get_or_insert(what);
-            false
-        }
-    });
-    if let (true, Some(what)) = (sieve.choices.is_empty(), refusal) {
-        return Err(Nobody::Inexpressible(first, what));
     }
     let listed =
         |list: &[String], choice: &Choice| list.iter().any(|name| **name == **choice.endpoint.name());
@@ -147,6 +141,19 @@ pub(super) fn plan(
         let available_providers = available;
         let steps = sieve.steps;
         return Err(Nobody::Wishes(Funnel { requested_providers, available_providers, steps, emptied_by }));
+    }
+    // The last one, since it reads the whole request for each of those who are left.
+    let first = Arc::clone(sieve.choices[0].0.endpoint.name());
+    let mut refusal = None;
+    sieve.keep("dialect", |choice, _| match choice.endpoint.provider.takes(request) {
+        Ok(()) => true,
+        Err(what) => {
+            refusal.get_or_insert(what);
+            false
+        }
+    });
+    if let (true, Some(what)) = (sieve.choices.is_empty(), refusal) {
+        return Err(Nobody::Inexpressible(first, what));
     }
     let mut ranked: Vec<_> = sieve
         .choices
@@ -234,7 +241,7 @@ fn supports(choice: &Choice, request: &ChatRequest) -> bool {
     fields
         .iter()
         .filter(|(name, value)| *value != Json::Null && !ALWAYS_SUPPORTED.contains(&name.as_str()))
-        .all(|(name, _)| parameters.contains(name))
+        .all(|(name, _)| parameters.iter().any(|known| known == plain_name(name)))
 }
 
 fn names<'a>(choices: impl Iterator<Item = &'a Choice>) -> Vec<String> {

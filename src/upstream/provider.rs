@@ -22,6 +22,11 @@ pub trait Provider: Send + Sync {
     /// Its name in the config.
     fn name(&self) -> &Arc<str>;
 
+    /// Scheme, host and port of where its calls go; `None` for one that calls nobody.
+    fn host(&self) -> Option<&str> {
+        None
+    }
+
     /// Whether a request can be put to it, whatever dialect it is in; else what it has no words for.
     fn takes(&self, _request: &ChatRequest) -> Result<(), Inexpressible> {
         Ok(())

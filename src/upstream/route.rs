@@ -41,8 +41,9 @@ pub(super) struct Choice {
     pub(super) context_window: Option<u64>,
     /// The optional fields that it supports; all when `None`.
     pub(super) parameters: Option<Vec<String>>,
-    /// Dollars per million tokens, in and out.
+    /// Dollars per million tokens, in and out; known once the model is.
     pub(super) price: Option<Price>,
+    prices: Arc<BTreeMap<String, Price>>,
 }
 
 /// One who is to be asked.
@@ -61,7 +62,8 @@ pub(super) struct Candidate {
 impl Routes {
     /// Keeps the targets whose provider is among `endpoints`, in their order.
     pub(super) fn new(config: &config::Config, endpoints: &[Arc<Endpoint>]) -> Self {
-        let route = |model: &config::Model| Route::new(model, endpoints, &config.prices);
+        let prices = Arc::new(config.prices.clone());
+        let route = |model: &config::Model| Route::new(model, endpoints, &prices);
         Self(config.models.iter().map(|(name, model)| (name.clone(), route(model))).collect())
     }
 
@@ -104,14 +106,23 @@ impl Routes {
     // The longest name that fits. A name with a route of its own never falls to a wider one, not even
     // while nobody is there to serve it: the operator said who may.
     pub(super) fn of(&self, model: &str) -> Option<&Route> {
+        self.0.get(self.name_of(model)?)
+    }
+
+    /// The name under which the route of a model stands.
+    pub(super) fn name_of(&self, model: &str) -> Option<&str> {
         let fits = |name: &&String| name.strip_suffix(ANY).is_some_and(|start| model.starts_with(start));
-        let widest = || self.0.keys().filter(fits).max_by_key(|name| name.len());
-        self.0.get(model).or_else(|| self.0.get(widest()?))
+        let (name, _) = self.0.get_key_value(model).unzip();
+        name.or_else(|| self.0.keys().filter(fits).max_by_key(|name| name.len())).map(String::as_str)
     }
 }
 
 impl Route {
-    fn new(model: &config::Model, endpoints: &[Arc<Endpoint>], prices: &BTreeMap<String, Price>) -> Self {
+    fn new(
+        model: &config::Model,
+        endpoints: &[Arc<Endpoint>],
+        prices: &Arc<BTreeMap<String, Price>>,
+    ) -> Self {
         let choice = |target: &config::Target| {
             let endpoint = endpoints.iter().find(|endpoint| **endpoint.name() == *target.provider)?;
             Some(Choice {
@@ -123,6 +134,7 @@ impl Route {
                 context_window: target.context_window,
                 parameters: target.parameters.clone(),
                 price: target.model.as_ref().and_then(|model| prices.get(model)).copied(),
+                prices: Arc::clone(prices),
             })
         };
         let mut choices: Vec<_> = model.targets.iter().filter_map(choice).collect();
@@ -139,6 +151,11 @@ impl Route {
 }
 
 impl Choice {
+    /// Where its calls go.
+    pub(super) fn host(&self) -> Option<&str> {
+        self.endpoint.provider.host()
+    }
+
     /// The model's name at the provider, when callers ask for `asked`.
     pub(super) fn model(&self, asked: &str) -> Arc<str> {
         self.model.clone().unwrap_or_else(|| asked.into())
@@ -155,7 +172,8 @@ impl Choice {
     ) -> Candidate {
         let model = self.model(asked);
         let target = targets.of(&self.endpoint, &model, now);
-        Candidate { target, model, choice: self.clone(), rank, is_fallback }
+        let price = self.prices.get(&*model).copied();
+        Candidate { target, model, choice: Self { price, ..self.clone() }, rank, is_fallback }
     }
 
     fn in_words(&self) -> String {

@@ -39,7 +39,7 @@ impl Provider for Fake {
     ) -> Result<Body, UpstreamError> {
         let credential = credential.map(|secret| secret.expose().to_owned());
         self.asked.lock().unwrap().push((model.to_owned(), credential));
-        Ok(Body::Whole(Whole { bytes: Bytes::from_static(b"{}"), reply: None }))
+        Ok(Body::Whole(Whole::new(Bytes::from_static(b"{}"), None)))
     }
 }
 
@@ -141,7 +141,7 @@ async fn without_a_key_the_built_in_faq_answers() {
     let streamed = ChatRequest { stream: true, ..request("default") };
     let Body::Stream(pieces) = upstream.send(ask(&streamed)).await.unwrap().body else { panic!("no stream") };
     let last = pieces.collect::<Vec<_>>().await.pop().unwrap().unwrap();
-    assert!(matches!(last, Piece::Complete(Some(_))));
+    assert!(matches!(last, Piece::Complete(end) if end.reply.is_some()));
 }
 
 #[test]

@@ -3,7 +3,8 @@
 //! Four, because one cannot tell a model that thinks from a provider that hangs: `connect` (kept
 //! by the provider's client), `first_content`, `stall` between two pieces of content, `total`.
 //! Only content counts. Comments, roles and empty deltas are what a gateway in between sends
-//! to keep a dead call's connection alive.
+//! to keep a dead call's connection alive. What Anthropic sends while a model works silently on a
+//! tool's input or on thoughts is no content, and no stall either.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -137,7 +138,7 @@ impl Rest {
         };
         let rest = match &piece {
             Err(_) | Ok(Piece::Complete(_)) => None,
-            Ok(piece) if counts(piece) => Some(Self { left: rest.stall, ..rest }),
+            Ok(piece) if counts(piece) || is_at_work(piece) => Some(Self { left: rest.stall, ..rest }),
             Ok(_) => {
                 rest.left = rest.left.saturating_sub(waiting_since.elapsed());
                 Some(rest)
@@ -149,6 +150,11 @@ impl Rest {
 
 fn counts(piece: &Piece) -> bool {
     matches!(piece, Piece::Event(event) if event.kind == EventKind::Content)
+}
+
+/// Silence that is explained is no stall, as long as the provider goes on saying so.
+fn is_at_work(piece: &Piece) -> bool {
+    matches!(piece, Piece::Event(event) if event.kind == EventKind::Working)
 }
 
 fn timed_out(provider: &Arc<str>, timer: &'static str) -> UpstreamError {

@@ -1,11 +1,14 @@
 """Anthropic's SDK asks through Refrain as it would ask Anthropic, whoever answers."""
 
+from contextlib import nullcontext
+
 import anthropic
+import openai
 import pytest
 
 from asking import PARAPHRASE, QUESTION, asked, raw
-from service import HTTP
-from upstream import USAGE, answer_for
+from service import HTTP, wait_until
+from upstream import USAGE, Upstream, answer_for
 
 NATIVE, CROSSED = "claude-any", "default"
 BOTH = pytest.mark.parametrize("model", [NATIVE, CROSSED])
@@ -258,3 +261,96 @@ def test_a_stream_that_breaks_ends_with_an_error(claude, desk, model):
 def test_models_list(claude):
     page = claude.models.list()
     assert "default" in [model.id for model in page] and not page.has_next_page()
+
+
+@pytest.fixture
+def elsewhere():
+    """A provider at another host than the usual one."""
+    server = Upstream()
+    yield server
+    server.close()
+
+
+def test_a_callers_key_goes_to_one_vendor_only(serve, desk, elsewhere):
+    settings = 'auth.mode = "forward"\n' + "".join(
+        f'providers.other.{name} = "{value}"\n' for name, value in (("kind", "openai"), ("url", elsewhere.url))
+    )
+    service = serve(settings + 'models.both.targets = [{ provider = "claude" }, { provider = "other" }]\n')
+    desk.respond = lambda exchange: exchange.refuse(401, "no such key", "authentication_error")
+    with anthropic.Anthropic(base_url=service.url, api_key=desk.key, max_retries=0) as client:
+        with pytest.raises(anthropic.AuthenticationError):
+            client.messages.create(**said(QUESTION, "both"))
+    assert len(desk.calls) == 1 and not elsewhere.desk(desk.key).calls
+
+
+def test_what_cannot_be_said_is_not_answered_by_rules(serve, client):
+    service = serve('models.helped.targets = [{ provider = "claude" }, { provider = "rules", model = "faq" }]\n')
+    with client.with_options(base_url=f"{service.url}/v1", max_retries=0) as own:
+        with pytest.raises(openai.BadRequestError) as caught:
+            own.chat.completions.create(**asked(QUESTION, model="helped", seed=1))
+    assert "seed" in caught.value.body["message"]
+
+
+def test_a_limit_on_counts_is_none_on_answers(serve, upstream, tmp_path):
+    key = tmp_path / "key"
+    desk = upstream.desk()
+    key.write_text(desk.key)
+    service = serve(f'providers.claude.api_key = "file:{key}"\n')
+    desk.respond = lambda exchange: (
+        exchange.refuse(429, "slow down", "rate_limit_error", retry_after="60")
+        if exchange.path.endswith("count_tokens")
+        else exchange.whole({"content": "here"})
+    )
+    with anthropic.Anthropic(base_url=service.url, api_key="any", max_retries=0) as client:
+        with pytest.raises(anthropic.RateLimitError):
+            client.messages.count_tokens(model=NATIVE, messages=[{"role": "user", "content": QUESTION}])
+        assert client.messages.create(**said(QUESTION)).content[0].text == "here"
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_what_tools_cost_is_counted(serve, desk, stream):
+    service = serve('auth.mode = "forward"\n')
+    use = {"type": "tool_use", "id": "toolu_1", "name": "weather", "input": {"city": "Basel"}}
+
+    def respond(exchange):
+        if not stream:
+            return exchange.blocks([use], "tool_use")
+        exchange.begin_stream()
+        exchange.begin_block(0, use)
+        exchange.end_block(0)
+        return exchange.end_stream("tool_use")
+
+    desk.respond = respond
+    with anthropic.Anthropic(base_url=service.url, api_key=desk.key) as client:
+        with client.messages.stream(**said(QUESTION, tools=[TOOL])) if stream else nullcontext() as events:
+            message = events.get_final_message() if stream else client.messages.create(**said(QUESTION, tools=[TOOL]))
+    assert message.stop_reason == "tool_use"
+    spent = wait_until(lambda: service.get("/stats")["totals"]["tokens_spent"]["completion"], "the count")
+    assert spent == USAGE["completion_tokens"]
+
+
+@pytest.mark.parametrize(
+    ("headers", "word"),
+    [({"anthropic-beta": "ctx-1m,é".encode()}, "ASCII"), ([("anthropic-version", "2023-06-01"), ("anthropic-version", "2026-10-21")], "once")],
+)
+def test_headers_that_could_be_misread_are_refused(refrain, desk, headers, word):
+    pairs = list(headers.items()) if isinstance(headers, dict) else headers
+    response = HTTP.post(f"{refrain.url}/v1/messages", json=said(QUESTION), headers=[("x-api-key", desk.key), *pairs])
+    assert response.status_code == 400 and word in response.json()["error"]["message"], response.text
+
+
+def test_whose_workspace_it_is_reaches_anthropic_and_tells_answers_apart(claude, client, desk):
+    for workspace in ("one", "one", "two"):
+        claude.messages.create(**said(QUESTION), extra_headers={"anthropic-workspace-id": workspace})
+    assert [call.headers["anthropic-workspace-id"] for call in desk.calls] == ["one", "two"]
+    with pytest.raises(anthropic.BadRequestError):
+        claude.messages.create(**said(QUESTION, CROSSED), extra_headers={"anthropic-workspace-id": "one"})
+
+
+def test_a_messages_request_is_explained(claude, refrain, desk):
+    headers, _ = told(claude, QUESTION, system="Be brief.")
+    entry = refrain.get(f"/admin/entries/{headers['x-refrain-entry']}")
+    explained = refrain.post(
+        "/admin/explain?api=messages", said(QUESTION, system="Be brief."), {"x-refrain-tenant": entry["tenant"]}
+    )
+    assert (explained["outcome"], explained["id"]) == ("exact", entry["id"])

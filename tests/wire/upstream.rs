@@ -85,7 +85,7 @@ async fn read(mut pieces: PieceStream) -> (Vec<Bytes>, Result<Option<ChatReply>,
     while let Some(piece) = pieces.next().await {
         match piece {
             Ok(Piece::Event(event)) => events.push(event.data),
-            Ok(Piece::Complete(reply)) => return (events, Ok(reply.map(|reply| *reply))),
+            Ok(Piece::Complete(end)) => return (events, Ok(end.reply)),
             Err(error) => return (events, Err(error)),
         }
     }

@@ -256,3 +256,37 @@ fn what_stands_around_the_question_is_part_of_the_key() {
     assert_ne!(key("Q: why?").0, scope, "no context");
     assert_ne!(key("Q: why?").1, key("why?").1, "nothing around it is not nothing found");
 }
+
+#[test]
+fn a_last_turn_that_is_no_question_keeps_the_history() {
+    let ignoring = Loosening::new(&["history".to_owned()]);
+    let after = |history: &str, last: &Value| {
+        let turns =
+            json!([{ "role": "user", "content": history }, { "role": "assistant", "content": "yes" }, last]);
+        key_in(partition("n", "t", 0), &ask(&turns), &ignoring)
+    };
+    for last in [
+        json!({ "role": "assistant", "content": "{" }),
+        json!({ "role": "tool", "tool_call_id": "c", "content": "rain" }),
+        json!({ "role": "user", "content": [{ "type": "image_url", "image_url": { "url": "https://a.test/b" } }] }),
+    ] {
+        assert_ne!(after("Capital of France?", &last), after("Delete my account?", &last), "{last}");
+    }
+    let question = json!({ "role": "user", "content": "What are the opening hours of the library?" });
+    assert_eq!(after("Capital of France?", &question), after("Delete my account?", &question));
+}
+
+#[test]
+fn a_field_that_only_one_dialect_has_is_ignored_by_its_plain_name() {
+    use crate::dialect::anthropic::request::parse;
+    let key = |top_k: u64, ignore: &[&str]| {
+        let body = json!({ "model": "m", "max_tokens": 9, "top_k": top_k,
+            "messages": [{ "role": "user", "content": "q" }] });
+        let request = parse(body.to_string().into(), 64).unwrap();
+        let ignore: Vec<_> = ignore.iter().map(|name| (*name).to_owned()).collect();
+        let scope = Scope::new(partition("n", "t", 0), &request, "p/m", &Loosening::new(&ignore));
+        ExactKey::new(&scope, request.question.as_ref())
+    };
+    assert_ne!(key(1, &[]), key(2, &[]));
+    assert_eq!(key(1, &["top_k"]), key(2, &["top_k"]));
+}

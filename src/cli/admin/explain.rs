@@ -22,6 +22,10 @@ pub(in crate::cli) struct ExplainArgs {
     /// A file with a whole chat request instead of a question.
     #[arg(long, value_name = "FILE", conflicts_with = "question")]
     body: Option<PathBuf>,
+    /// How that request is written: as it is sent to /v1/chat/completions, /v1/messages or
+    /// /v1/responses.
+    #[arg(long, default_value = "chat", value_parser = ["chat", "messages", "responses"])]
+    api: String,
     /// The namespace it is asked in.
     #[arg(long)]
     namespace: Option<String>,
@@ -46,7 +50,7 @@ pub(in crate::cli) async fn explain(args: ExplainArgs) -> Result<(), Failure> {
             .into_iter()
             .filter_map(|(name, value)| Some((name, value.as_deref()?)))
             .collect();
-    let explained = args.remote.post("/admin/explain", &headers, &body).await?;
+    let explained = args.remote.post(&format!("/admin/explain?api={}", args.api), &headers, &body).await?;
     if args.json {
         say(&serde_json::to_string_pretty(&explained)?);
         return Ok(());

@@ -42,8 +42,7 @@ pub struct Reading {
 pub enum Passage {
     /// Any: text and images, plain settings.
     Plain,
-    /// Any, since tools can be said in both dialects; but it is a step of a program's work, which
-    /// passes through rather than being answered from memory.
+    /// Any, since tools can be said in both dialects. Only what ends in plain text is kept of such.
     Tools,
     /// Only one that speaks Anthropic's dialect, and untouched: this has no counterpart. Thinking,
     /// documents, server tools, MCP, containers, the beginning of an answer, and whatever nobody
@@ -88,6 +87,21 @@ impl Reading {
 }
 
 impl Reading {
+    /// The request with these headers of Anthropic's besides: whose it is, say. What they change is not
+    /// known here.
+    #[must_use]
+    pub fn with_headers<'a>(mut self, headers: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
+        if let Json::Object(fields) = &mut self.request.scope {
+            fields.extend(
+                headers
+                    .into_iter()
+                    .map(|(name, value)| (scope::marked(name), Json::String(value.to_owned()))),
+            );
+            fields.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        }
+        self
+    }
+
     /// The request under this version of the API, as the `anthropic-version` header names it. The
     /// known ones differ in what they allow and not in what is answered, as long as the request says
     /// nothing that only Anthropic's dialect has; any other may mean another answer.

@@ -32,8 +32,7 @@ pub struct Reading {
 pub enum Passage {
     /// Any: text, images and files, plain settings.
     Plain,
-    /// Any, since functions can be said in both dialects; but it is a step of a program's work,
-    /// which passes through rather than being answered from memory.
+    /// Any, since functions can be said in both dialects. Only what ends in plain text is kept of such.
     Tools,
     /// Only one that speaks responses, and untouched: this has no counterpart. A history or a
     /// template that the provider keeps, background work, built-in tools, thoughts that only their

@@ -16,6 +16,9 @@ use crate::server::directives::{deadline, directives, priority};
 use crate::server::error::ApiError;
 use crate::upstream::Preferences;
 
+const VERSION: &str = "anthropic-version";
+const BETA: &str = "anthropic-beta";
+
 /// Reads a call as the callers' API and `/admin/explain` take it.
 pub(in crate::server) fn read_call(
     context: &Context,
@@ -64,16 +67,39 @@ fn read_request(api: Api, headers: &HeaderMap, body: Bytes, depth: usize) -> Res
         Api::Messages | Api::CountTokens => {}
     }
     let reading = anthropic::request::read(body, depth).map_err(refused)?;
-    let said = |name: &str| headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
-    let betas = said("anthropic-beta").flat_map(|line| line.split(','));
-    let mut request = reading.with_betas(betas).under_version(said("anthropic-version").next()).request;
+    let said = anthropics_headers(headers)?;
+    let others = said.iter().filter(|(name, _)| !matches!(name.as_str(), VERSION | BETA));
+    let texts = |name| said.get_all(name).iter().filter_map(|value| value.to_str().ok());
+    let mut request = reading
+        .with_betas(texts(BETA))
+        .under_version(texts(VERSION).next())
+        .with_headers(others.filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?))))
+        .request;
     request.api = api;
-    for name in ["anthropic-version", "anthropic-beta"].map(HeaderName::from_static) {
-        for value in headers.get_all(&name) {
-            request.headers.append(name.clone(), value.clone());
-        }
-    }
+    request.stream &= api != Api::CountTokens;
+    request.headers = said;
     Ok(request)
+}
+
+/// What the caller says in headers of Anthropic's, all of them: what they mean may not be known here.
+fn anthropics_headers(headers: &HeaderMap) -> Result<HeaderMap, ApiError> {
+    let bad =
+        |name: &HeaderName, why: &str| ApiError::bad_request(format!("{name} {why}"), Some(name.as_str()));
+    let mut said = HeaderMap::new();
+    for (name, value) in headers.iter().filter(|(name, _)| name.as_str().starts_with("anthropic-")) {
+        // How a browser's SDK owns up to its caller: nothing to the provider.
+        if name == "anthropic-dangerous-direct-browser-access" {
+            continue;
+        }
+        if value.to_str().is_err() {
+            return Err(bad(name, "must be plain ASCII text"));
+        }
+        if said.contains_key(name) && name != BETA {
+            return Err(bad(name, "is said more than once"));
+        }
+        said.append(name.clone(), value.clone());
+    }
+    Ok(said)
 }
 
 /// What chat completions can say is put so, and kept for callers of either; the rest goes as it is.

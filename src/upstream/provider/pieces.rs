@@ -13,7 +13,7 @@ use crate::dialect::anthropic::reply::TERMINAL;
 use crate::dialect::cross::Translator;
 use crate::dialect::openai::reply::ReplyFault;
 use crate::dialect::{Assembler, Dialect};
-use crate::upstream::{Event, Piece, PieceStream, UpstreamError};
+use crate::upstream::{End, Event, Piece, PieceStream, UpstreamError};
 
 /// How long the end of a finished answer's connection is waited for, so that it can be used again.
 const DRAIN: Duration = Duration::from_secs(1);
@@ -92,8 +92,9 @@ impl Reader {
         }
         if is_terminal {
             let has_hole = self.translator.as_ref().is_some_and(Translator::has_skipped);
+            let usage = self.assembler.as_ref().and_then(Assembler::usage);
             let reply = self.assembler.take().and_then(Assembler::finish).filter(|_| !has_hole);
-            self.ready.push_back(Ok(Piece::Complete(reply.map(Box::new))));
+            self.ready.push_back(Ok(Piece::Complete(Box::new(End { reply, usage }))));
         }
     }
 
@@ -108,13 +109,14 @@ impl Reader {
                 // Their clients wait for it.
                 self.say(Bytes::from_static(TERMINAL));
             } else {
-                self.ready.push_back(Ok(Piece::Complete(None)));
+                let usage = self.assembler.as_ref().and_then(Assembler::usage);
+                self.ready.push_back(Ok(Piece::Complete(Box::new(End { reply: None, usage }))));
             }
         }
         self.assembler = None;
         for piece in &mut self.ready {
-            if let Ok(Piece::Complete(reply)) = piece {
-                *reply = None;
+            if let Ok(Piece::Complete(end)) = piece {
+                end.reply = None;
             }
         }
     }

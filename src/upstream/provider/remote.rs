@@ -50,6 +50,7 @@ pub struct Remote {
     name: Arc<str>,
     protocol: Protocol,
     url: Url,
+    host: String,
     client: Client,
     max_reply: u64,
     clock: Clock,
@@ -83,7 +84,15 @@ impl Remote {
         }
         let client = client.build().map_err(|error| reason(&error))?;
         let url = Url::parse(url.trim_end_matches('/')).map_err(|error| format!("{url:?}: {error}"))?;
-        Ok(Self { name: name.into(), protocol, url, client, max_reply: settings.max_reply.as_u64(), clock })
+        Ok(Self {
+            name: name.into(),
+            protocol,
+            host: url.origin().ascii_serialization(),
+            url,
+            client,
+            max_reply: settings.max_reply.as_u64(),
+            clock,
+        })
     }
 
     /// Whether a key can be sent at all; else why not.
@@ -105,15 +114,18 @@ impl Remote {
         if let Some(only) = only {
             return Err(Inexpressible::new("the request", only));
         }
-        if let Some(beta) = request.headers.get("anthropic-beta") {
-            let reason = format!("{beta:?} has no counterpart in another dialect");
-            return Err(Inexpressible::new("anthropic-beta", reason));
+        // The version says nothing by itself; all else that stands in headers has no counterpart.
+        let says = |value: &HeaderValue| !value.as_bytes().trim_ascii().is_empty();
+        let told = request.headers.iter().find(|(name, value)| *name != "anthropic-version" && says(value));
+        if let Some((name, _)) = told {
+            return Err(Inexpressible::new(name.as_str(), "has no counterpart in another dialect"));
         }
         let unreadable = |_| Inexpressible::new("the body", "cannot be read");
         let body: Value = serde_json::from_slice(&request.body).map_err(unreadable)?;
         let mut body = ours.translate_request(&body)?;
         body["model"] = model.into();
-        if ours == Dialect::OpenAi && knows_only_completion_tokens(model) {
+        let is_azure = matches!(self.protocol, Protocol::Azure { .. });
+        if ours == Dialect::OpenAi && (is_azure || knows_only_completion_tokens(model)) {
             rename(&mut body, "max_tokens", "max_completion_tokens");
         }
         serde_json::to_vec(&body).map(Into::into).map_err(unreadable)
@@ -168,7 +180,7 @@ impl Remote {
     async fn whole(&self, response: Response, api: Api) -> Result<Body, UpstreamError> {
         let bytes = limit::all(self.name.clone(), response.bytes_stream(), self.max_reply).await?;
         if api == Api::CountTokens {
-            return Ok(Body::Whole(Whole { bytes, reply: None }));
+            return Ok(Body::Whole(Whole::new(bytes, None)));
         }
         let dialect = Dialect::from(api);
         let broken = |reason: String| {
@@ -189,7 +201,10 @@ impl Remote {
             }
         };
         match dialect.parse_whole(&bytes) {
-            Ok(reply) => Ok(Body::Whole(Whole { bytes, reply: reply.filter(|_| is_whole) })),
+            Ok(reply) => {
+                let usage = dialect.usage_of(&bytes);
+                Ok(Body::Whole(Whole { bytes, reply: reply.filter(|_| is_whole), usage }))
+            }
             Err(fault) => Err(pieces::fault_error(&self.name, fault, bytes)),
         }
     }
@@ -208,8 +223,8 @@ impl Remote {
         let mut pieces = self.stream(response, api);
         let mut reply = None;
         while let Some(piece) = pieces.next().await {
-            if let Piece::Complete(complete) = piece? {
-                reply = complete;
+            if let Piece::Complete(end) = piece? {
+                reply = end.reply;
             }
         }
         let Some(reply) = reply else {
@@ -219,7 +234,7 @@ impl Remote {
         let dialect = Dialect::from(api);
         let id = dialect.id(Uuid::new_v4());
         let bytes = dialect.render_whole(&reply, &self.stamp(&id));
-        Ok(Body::Whole(Whole { bytes, reply: Some(*reply) }))
+        Ok(Body::Whole(Whole::new(bytes, Some(reply))))
     }
 
     fn stamp<'a>(&self, id: &'a str) -> Stamp<'a> {
@@ -231,6 +246,10 @@ impl Remote {
 impl Provider for Remote {
     fn name(&self) -> &Arc<str> {
         &self.name
+    }
+
+    fn host(&self) -> Option<&str> {
+        Some(&self.host)
     }
 
     fn takes(&self, request: &ChatRequest) -> Result<(), Inexpressible> {
@@ -266,7 +285,8 @@ fn header<'a>(response: &'a Response, name: &str) -> Option<&'a str> {
     response.headers().get(name)?.to_str().ok()
 }
 
-/// OpenAI's reasoning models refuse `max_tokens`, and servers that copy OpenAI may not know its
+/// OpenAI's reasoning models refuse `max_tokens` (at Azure a name does not say which model it is, and
+/// all take its successor), and servers that copy OpenAI may not know its
 /// successor yet.
 fn knows_only_completion_tokens(model: &str) -> bool {
     let name = model.rsplit('/').next().unwrap_or(model);

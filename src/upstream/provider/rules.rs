@@ -155,7 +155,7 @@ impl Provider for Rules {
         let stamp = Stamp { id: &id, created: self.clock.now().as_secs(), cached: false };
         if !request.stream {
             let bytes = dialect.render_whole(&reply, &stamp);
-            return Ok(Body::Whole(Whole { bytes, reply: Some(reply) }));
+            return Ok(Body::Whole(Whole::new(bytes, Some(reply))));
         }
         // Usage always: the gateway keeps it from callers who did not ask for it.
         let events = stream::iter(dialect.render_events(reply, &stamp, true).map(Ok));

@@ -103,7 +103,12 @@ fn assert_timer(error: Option<UpstreamError>, wanted: &str) {
 #[tokio::test(start_paused = true)]
 async fn a_stream_in_time_passes_whole() {
     let script = Script::new(
-        vec![(9_000, other()), (900, content()), (4_900, content()), (4_900, Piece::Complete(None))],
+        vec![
+            (9_000, other()),
+            (900, content()),
+            (4_900, content()),
+            (4_900, Piece::Complete(Box::default())),
+        ],
         true,
     );
     let dropped = script.dropped();
@@ -138,7 +143,7 @@ async fn the_first_timer_covers_the_call_itself_and_a_whole_body() {
     assert!(dropped.load(Ordering::SeqCst));
     let slow = async {
         sleep(Duration::from_secs(9)).await;
-        Ok(Body::Whole(Whole { bytes: Bytes::new(), reply: None }))
+        Ok(Body::Whole(Whole::new(Bytes::new(), None)))
     };
     assert!(matches!(watch(slow).await, Ok(Body::Whole(_))));
 }
@@ -159,7 +164,8 @@ async fn a_stall_between_contents_cuts_and_cancels() {
 
 #[tokio::test(start_paused = true)]
 async fn a_slow_reader_is_no_stall() {
-    let pieces = Script::new(vec![(0, content()), (1_000, content()), (0, Piece::Complete(None))], true);
+    let pieces =
+        Script::new(vec![(0, content()), (1_000, content()), (0, Piece::Complete(Box::default()))], true);
     let pieces = pieces.watch().await.unwrap();
     let slow = pieces.then(|piece| async {
         sleep(Duration::from_secs(15)).await;
@@ -233,9 +239,24 @@ async fn errors_pass_before_and_after_the_first_content() {
 
 #[tokio::test(start_paused = true)]
 async fn an_answer_without_content_is_an_answer() {
-    let script = Script::new(vec![(0, other()), (0, Piece::Complete(None))], true);
+    let script = Script::new(vec![(0, other()), (0, Piece::Complete(Box::default()))], true);
     let dropped = script.dropped();
     let (count, error) = read(script.watch().await.unwrap()).await;
     assert_eq!((count, error.is_none()), (2, true));
     assert!(dropped());
+}
+
+#[tokio::test(start_paused = true)]
+async fn silence_that_is_explained_is_no_stall() {
+    let working = || event(EventKind::Working);
+    let explained = vec![(0, content()), (4_000, working()), (4_000, working()), (4_000, content())];
+    let end = [(0, Piece::Complete(Box::default()))];
+    let script = Script::new(explained.into_iter().chain(end).collect(), true);
+    let (count, error) = read(script.watch().await.unwrap()).await;
+    assert_eq!((count, error.is_none()), (5, true), "{error:?}");
+    let unexplained = vec![(0, content()), (4_000, other()), (4_000, content())];
+    assert_timer(read(Script::new(unexplained, true).watch().await.unwrap()).await.1, "stall");
+    // Nor is it content: whoever only says so has not begun.
+    let only_so = vec![(4_000, working()), (4_000, working()), (4_000, content())];
+    assert_timer(Script::new(only_so, true).watch().await.err(), "first_content");
 }

@@ -106,12 +106,12 @@ impl StreamHandle {
     }
 
     pub(crate) fn complete(self, text: &str) {
-        let _ = self.0.send(Ok(Piece::Complete(Some(Box::new(reply(text))))));
+        let _ = self.0.send(Ok(Piece::Complete(Box::new(Some(reply(text)).into()))));
     }
 
     pub(crate) fn complete_without_usage(self, text: &str) {
         let reply = ChatReply { usage: None, ..reply(text) };
-        let _ = self.0.send(Ok(Piece::Complete(Some(Box::new(reply)))));
+        let _ = self.0.send(Ok(Piece::Complete(Box::new(Some(reply).into()))));
     }
 
     pub(crate) fn fail(self, error: UpstreamError) {
@@ -169,7 +169,7 @@ impl Provider for Scripted {
         let stamp = Stamp { id: "chatcmpl-fake", created: 1, cached: false };
         if !request.stream {
             let bytes = render_whole(&reply, &stamp);
-            return Ok(Body::Whole(Whole { bytes, reply: Some(reply) }));
+            return Ok(Body::Whole(Whole::new(bytes, Some(reply))));
         }
         let mut assembler = Assembler::default();
         let events: Vec<_> = render_chunks(&reply, &stamp, request.include_usage)
@@ -177,7 +177,7 @@ impl Provider for Scripted {
                 let kind = assembler.push(&data).expect("rendered events are legal");
                 Ok(Piece::Event(Event { data, kind }))
             })
-            .chain([Ok(Piece::Complete(Some(Box::new(reply.clone()))))])
+            .chain([Ok(Piece::Complete(Box::new(Some(reply.clone()).into())))])
             .collect();
         Ok(Body::Stream(stream::iter(events).boxed()))
     }

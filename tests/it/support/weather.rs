@@ -279,7 +279,7 @@ impl Weather {
         let content = Ok(self.event(EventKind::Content));
         match fate {
             Fate::Answer { first, rest } => {
-                let end = Ok(Piece::Complete(Some(Box::new(reply(&self.name)))));
+                let end = Ok(Piece::Complete(Box::new(Some(reply(&self.name)).into())));
                 Box::new([(first, content), (rest, end)].into_iter())
             }
             Fate::Break { first, failure } => {
@@ -321,7 +321,7 @@ impl Provider for Weather {
                 visit.end = End::Answered;
                 let reply = reply(&self.name);
                 let stamp = Stamp { id: "chatcmpl-fake", created: 1, cached: false };
-                Ok(Body::Whole(Whole { bytes: render_whole(&reply, &stamp), reply: Some(reply) }))
+                Ok(Body::Whole(Whole::new(render_whole(&reply, &stamp), Some(reply))))
             }
             Fate::Break { first, failure } => {
                 sleep(first).await;

@@ -363,7 +363,7 @@ async fn the_error_is_the_one_that_helps_most() {
         ([limited.clone(), full.clone()], Class::Capacity, Some(7)),
         ([full.clone().with("x", ""), limited.clone()], Class::Capacity, Some(7)),
         ([says(500, ""), says(404, "")], Class::ServerError, None),
-        ([says(401, ""), says(404, "")], Class::NotServed, None),
+        ([says(401, ""), says(404, "")], Class::Auth, None),
         ([full, says(400, "")], Class::InvalidRequest, None),
     ] {
         let [one, other] = &fates;

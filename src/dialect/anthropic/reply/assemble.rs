@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::whole::{ends_as, is_repeatable};
 use super::{ReplyFault, malformed, reports_error, usage};
-use crate::chat::{ChatReply, EventKind, Extra, Finish};
+use crate::chat::{ChatReply, EventKind, Extra, Finish, Usage};
 
 #[derive(Deserialize)]
 struct Event {
@@ -30,6 +30,7 @@ struct Event {
 /// any other event. Stored is only one block of text without citations: for tool use, thinking,
 /// server tools, and events or deltas that nobody here has heard of, there is no reply.
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each says one thing of the stream")]
 pub struct Assembler {
     model: String,
     text: String,
@@ -40,6 +41,8 @@ pub struct Assembler {
     begun: bool,
     block: Block,
     stopped: bool,
+    /// A block is open that may come all at once: thoughts, a tool's input.
+    at_work: bool,
     /// The stream is more than one plain answer, or says what cannot be put together.
     doubtful: bool,
 }
@@ -67,11 +70,19 @@ impl Assembler {
         let Some(kind) = event.r#type.as_deref() else {
             return Err(ReplyFault::Malformed("an event without a type".to_owned()));
         };
-        let carried = carries(&event);
+        let carried = if kind == "ping" && self.at_work { EventKind::Working } else { carries(&event) };
         if kind != "ping" {
             // Whatever stands beside the known fields is not given again.
             self.doubtful |= event.extra.values().any(|value| !value.is_null());
             self.doubtful |= self.stopped || !self.begun && kind != "message_start";
+        }
+        match kind {
+            "content_block_start" => {
+                let block = event.content_block.as_ref();
+                self.at_work = block.is_some_and(|block| !matches!(word(block, "type"), "" | "text"));
+            }
+            "content_block_stop" => self.at_work = false,
+            _ => {}
         }
         match kind {
             "message_start" => self.start(event.message.unwrap_or_default()),
@@ -162,6 +173,11 @@ impl Assembler {
         self.stop_reason.is_some()
     }
 
+    /// What it cost, as far as it was told.
+    pub fn usage(&self) -> Option<Usage> {
+        usage::counts(&self.usage)
+    }
+
     /// The whole answer; `None` when the terminal was not seen, and where
     /// [`parse_whole`](super::parse_whole) gives none.
     pub fn finish(self) -> Option<ChatReply> {
@@ -187,14 +203,13 @@ fn word<'a>(fields: &'a Map<String, Value>, name: &str) -> &'a str {
     fields.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Whether a caller waits for this: text, thoughts, a tool's name or its input. Signatures and
-/// citations come after what they belong to.
+/// Whether a caller waits for this: text, thoughts or that there are some, a tool's name or its
+/// input. Signatures and citations come after what they belong to.
 fn carries(event: &Event) -> EventKind {
     let says = |fields: &Map<String, Value>| {
         ["text", "thinking", "partial_json"].iter().any(|name| !word(fields, name).is_empty())
     };
-    let begins =
-        |block: &Map<String, Value>| says(block) || !matches!(word(block, "type"), "" | "text" | "thinking");
+    let begins = |block: &Map<String, Value>| says(block) || !matches!(word(block, "type"), "" | "text");
     if event.delta.as_ref().is_some_and(says) || event.content_block.as_ref().is_some_and(begins) {
         EventKind::Content
     } else {

@@ -298,7 +298,7 @@ fn kinds_of_events() {
         ),
         (
             json!({"type": "content_block_start", "index": 0, "content_block": {"type": "thinking", "thinking": ""}}),
-            Other,
+            Content,
         ),
         (json!({"type": "tomorrow"}), Other),
     ] {
@@ -473,5 +473,21 @@ proptest! {
             let _ = assembler.push(event.to_string().as_bytes());
         }
         let _ = assembler.finish();
+    }
+}
+
+#[test]
+fn a_ping_tells_of_work_while_a_block_is_open_that_comes_at_once() {
+    let ping = br#"{"type":"ping"}"#;
+    for (block, kind) in
+        [("tool_use", EventKind::Working), ("thinking", EventKind::Working), ("text", EventKind::Other)]
+    {
+        let mut assembler = Assembler::default();
+        let start = json!({"type": "content_block_start", "index": 0, "content_block": {"type": block}});
+        assert_eq!(assembler.push(ping), Ok(EventKind::Other), "before {block}");
+        assembler.push(start.to_string().as_bytes()).unwrap();
+        assert_eq!(assembler.push(ping), Ok(kind), "within {block}");
+        assembler.push(br#"{"type":"content_block_stop","index":0}"#).unwrap();
+        assert_eq!(assembler.push(ping), Ok(EventKind::Other), "after {block}");
     }
 }

@@ -164,6 +164,11 @@ impl Assembler {
         self.finish.is_some()
     }
 
+    /// What it cost, as far as it was told.
+    pub fn usage(&self) -> Option<Usage> {
+        self.usage
+    }
+
     /// The whole answer, once the terminal was seen; `None` when there is a doubt about it, as
     /// in [`parse_whole`](super::parse_whole).
     pub fn finish(mut self) -> Option<ChatReply> {

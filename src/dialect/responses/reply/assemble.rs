@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{ReplyFault, is_terminal_name, whole};
-use crate::chat::{ChatReply, EventKind};
+use super::{ReplyFault, is_terminal_name, usage, whole};
+use crate::chat::{ChatReply, EventKind, Usage};
 
 #[derive(Deserialize)]
 struct Event {
@@ -33,6 +33,7 @@ pub struct Assembler {
     begun: bool,
     finished: bool,
     reply: Option<ChatReply>,
+    usage: Option<Usage>,
     /// Something came after the end.
     doubtful: bool,
 }
@@ -57,7 +58,9 @@ impl Assembler {
         self.doubtful |= self.finished;
         self.begun |= event.response.is_some();
         if is_terminal_name(&kind) {
-            self.end(event.response.unwrap_or_default())?;
+            let response = event.response.unwrap_or_default();
+            self.usage = response.get(usage::KEY).and_then(Value::as_object).and_then(usage::told);
+            self.end(response)?;
             return Ok(EventKind::Other);
         }
         let carried = carries(&kind, event.delta.as_ref(), event.item.as_ref());
@@ -84,6 +87,11 @@ impl Assembler {
     /// The response has begun: what has come so far is the beginning of an answer.
     pub fn has_begun(&self) -> bool {
         self.begun
+    }
+
+    /// What it cost, as far as it was told.
+    pub fn usage(&self) -> Option<Usage> {
+        self.usage
     }
 
     /// The last event was seen.

@@ -60,6 +60,11 @@ pub(super) fn view(reply: &ChatReply, cached: bool) -> Value {
     fields.into()
 }
 
+/// The counts of a response's usage.
+pub(super) fn told(usage: &Map<String, Value>) -> Option<Usage> {
+    counts(usage, "input_tokens", "output_tokens")
+}
+
 /// A usage object of a chat completion as one of a response.
 pub(in crate::dialect) fn to_responses(raw: Value) -> Value {
     let Value::Object(mut fields) = raw else { return raw };

@@ -81,6 +81,7 @@ async fn streamed_and_whole_say_the_same() {
         .filter_map(|piece| if let Piece::Event(event) = piece { Some(event.kind) } else { None })
         .collect();
     assert_eq!(kinds, [EventKind::Other, EventKind::Content, EventKind::Other, EventKind::Usage]);
-    let Some(Piece::Complete(Some(complete))) = pieces.last() else { panic!("not complete") };
-    assert_eq!(**complete, reply);
+    let Some(Piece::Complete(end)) = pieces.last() else { panic!("not complete") };
+    let complete = end.reply.as_ref().unwrap();
+    assert_eq!(*complete, reply);
 }
