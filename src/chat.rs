@@ -30,6 +30,8 @@ pub enum Api {
     /// OpenAI's responses, of what only they can say: passed on, never kept. All else that comes by
     /// that call is put as chat completions.
     Responses,
+    /// OpenAI's embeddings of a model that is none of ours: passed on, never kept.
+    Embeddings,
     /// How many tokens a request of Anthropic's would take. No answer: passed on, never kept.
     CountTokens,
 }

@@ -30,7 +30,7 @@ pub enum Dialect {
 impl From<Api> for Dialect {
     fn from(api: Api) -> Self {
         match api {
-            Api::Chat => Self::OpenAi,
+            Api::Chat | Api::Embeddings => Self::OpenAi,
             Api::Messages | Api::CountTokens => Self::Anthropic,
             Api::Responses => Self::Responses,
         }

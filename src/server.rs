@@ -12,6 +12,7 @@ mod breakers;
 mod chat;
 mod dashboard;
 mod directives;
+mod embeddings;
 mod feedback;
 mod health;
 mod import;
@@ -102,6 +103,7 @@ pub fn callers(context: &Arc<Context>) -> Router {
         .route("/v1/responses", post(chat::responses))
         .route("/v1/messages", post(chat::messages))
         .route("/v1/messages/count_tokens", post(chat::count_tokens))
+        .route("/v1/embeddings", post(embeddings::embeddings))
         .route("/v1/models", get(models::models))
         .route("/v1/feedback", post(feedback::of_caller))
         .route("/healthz", get(health::process))

@@ -20,23 +20,24 @@ pub(crate) const STORED: [&str; 16] = [
     "May I take my dog to the office?",
 ];
 
-/// The `number`-th way to spell the stored questions: letters change case, so that no text
-/// comes twice and none could come from the memo of vectors, and the meaning stays.
+/// The `number`-th way to spell the stored questions: letters of long words change case, so that no
+/// text comes twice and none could come from the memo of vectors, and the meaning stays. Short words
+/// do not, nor does the end of a long one: WHO and IT are names.
 pub(crate) fn spelt(number: u64) -> String {
     let stored = STORED.len() as u64;
     let (place, spelling) = (number % stored, number / stored + 1);
     let text = STORED.iter().cycle().nth(usize::try_from(place).unwrap_or(0)).unwrap_or(&STORED[0]);
     let mut letters = 0;
-    let spell = |c: char| {
-        letters += u32::from(c.is_alphabetic());
-        let flip = c.is_alphabetic() && spelling >> ((letters - 1) % 64) & 1 == 1;
-        match (flip, c.is_uppercase()) {
-            (false, _) => c,
-            (true, true) => c.to_ascii_lowercase(),
-            (true, false) => c.to_ascii_uppercase(),
-        }
+    let mut spell = |c: char| {
+        let flip = spelling >> (letters % 64) & 1 == 1;
+        letters += 1;
+        if flip { c.to_ascii_uppercase() } else { c.to_ascii_lowercase() }
     };
-    text.chars().map(spell).collect()
+    let mut word = |word: &str| match word.len() {
+        0..5 => word.to_owned(),
+        length => word[..length - 2].chars().map(&mut spell).chain(word[length - 2..].chars()).collect(),
+    };
+    text.split(' ').map(&mut word).collect::<Vec<_>>().join(" ")
 }
 
 /// A question that nobody has asked. Its number alone would make it another question.

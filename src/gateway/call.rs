@@ -78,6 +78,7 @@ impl Route {
         let only_passes = match call.request.api {
             Api::Chat | Api::Messages => None,
             Api::CountTokens => Some("count_tokens"),
+            Api::Embeddings => Some("embeddings"),
             Api::Responses => Some("responses_only"),
         };
         let Directives { no_store, no_cache, only_if_cached, .. } = call.directives;

@@ -7,7 +7,7 @@ mod respond;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
 use axum::http::HeaderMap;
 use axum::http::request::Parts;
@@ -60,6 +60,15 @@ async fn serve(context: &Context, api: Api, request: Request) -> Response {
     result.unwrap_or_else(|error| error.in_dialect(api.into()).into_response())
 }
 
+/// Passes on a request whose body was read, and whose caller may ask.
+pub(super) async fn pass(context: &Context, api: Api, parts: Parts, body: Bytes, caller: Caller) -> Response {
+    let begun = Instant::now();
+    let mut line = LogLine { api, ..LogLine::default() };
+    let result = answer(context, api, &parts, body, caller, &mut line).await;
+    line.write(&parts.headers, begun, result.as_ref().err());
+    result.unwrap_or_else(|error| error.in_dialect(api.into()).into_response())
+}
+
 async fn complete(
     context: &Context,
     api: Api,
@@ -71,6 +80,18 @@ async fn complete(
     line.caller = Some(Arc::clone(&caller.name));
     // Nobody's body is read before it is known who sends it.
     let body = read_whole(body).await?;
+    answer(context, api, parts, body, caller, line).await
+}
+
+async fn answer(
+    context: &Context,
+    api: Api,
+    parts: &Parts,
+    body: Bytes,
+    caller: Caller,
+    line: &mut LogLine,
+) -> Result<Response, ApiError> {
+    line.caller = Some(Arc::clone(&caller.name));
     let echo = (api == Api::Responses).then(|| Echo::of(&body));
     let call = read_call(context, api, &parts.headers, body, caller.tenant, caller.credential)?;
     line.namespace = Some(Arc::clone(&call.namespace));

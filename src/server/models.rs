@@ -15,7 +15,8 @@ pub(super) async fn models(
     request: Request,
 ) -> Result<Json<Value>, ApiError> {
     context.admit(&request.into_parts().0)?;
-    let models: Vec<Value> = context.gateway.upstream().models().map(model).collect();
+    let models: Vec<Value> =
+        context.gateway.upstream().models().chain(context.encoders.names()).map(model).collect();
     let id = |model: Option<&Value>| model.map_or(Value::Null, |model| model["id"].clone());
     let (first, last) = (id(models.first()), id(models.last()));
     Ok(Json(json!({

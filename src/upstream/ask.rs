@@ -60,14 +60,14 @@ impl Ask<'_> {
         fields.iter().any(|(name, value)| TOOLS.contains(&name.as_str()) && *value != Json::Null)
     }
 
-    /// Whether it asks for an answer, and not only for a count of its tokens.
+    /// Whether it asks for an answer, and not only for a count of its tokens or for vectors.
     pub(super) fn is_for_an_answer(&self) -> bool {
-        self.request.api != Api::CountTokens
+        !matches!(self.request.api, Api::CountTokens | Api::Embeddings)
     }
 
     /// About how many tokens it takes: four bytes each, as English has on average.
     pub(super) fn tokens(&self) -> u32 {
-        if !self.is_for_an_answer() {
+        if self.request.api == Api::CountTokens {
             return 0;
         }
         u32::try_from(self.request.body.len() / 4).unwrap_or(u32::MAX)

@@ -168,3 +168,32 @@ def test_the_providers_word_on_the_request_passes(client, desk, status, exceptio
     with pytest.raises(exception) as caught:
         told(client)
     assert caught.value.body["message"] == "the provider's own words"
+
+
+def test_embeddings_come_from_the_local_encoder_under_its_own_name(client, desk):
+    name = "bge-small-en-v1.5"
+    texts = ["How do I reset my password?", "How can I reset my password?", "Where is the canteen?"]
+    made = client.embeddings.create(model=name, input=texts)
+    one, other, third = (item.embedding for item in made.data)
+    dot = lambda a, b: sum(x * y for x, y in zip(a, b))
+    assert len(one) == 384 and abs(dot(one, one) - 1) < 1e-3
+    assert dot(one, other) > 0.9 > dot(one, third)
+    floats = client.embeddings.create(model=name, input=texts[0], encoding_format="float")
+    assert floats.data[0].embedding == pytest.approx(one)
+    assert not desk.calls and name in [model.id for model in client.models.list()]
+    for fields in ({"input": [[1, 2]]}, {"input": "a", "dimensions": 7}, {"input": "a " * 2000}):
+        with pytest.raises(openai.BadRequestError):
+            client.embeddings.create(model=name, **fields)
+
+
+def test_other_embeddings_are_passed_on(client, desk):
+    told_body = {"object": "list", "model": "fake-large", "usage": {"prompt_tokens": 3, "total_tokens": 3},
+                 "data": [{"object": "embedding", "index": 0, "embedding": [0.5, 0.25]}]}
+    desk.respond = lambda exchange: exchange.json(200, told_body)
+    for count in (1, 2):
+        made = client.embeddings.create(model="default", input=QUESTION, encoding_format="float")
+        assert made.data[0].embedding == [0.5, 0.25]
+        assert len(desk.calls) == count
+    assert desk.calls[0].path == "/v1/embeddings" and desk.calls[0].body["model"] == "fake-large"
+    with pytest.raises(openai.BadRequestError):
+        client.embeddings.create(model="claude-any", input=QUESTION)

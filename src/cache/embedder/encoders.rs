@@ -100,6 +100,24 @@ impl Encoders {
         Err(EmbedError::NotCovered)
     }
 
+    /// Their names, in order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.encoders.iter().map(Encoder::name)
+    }
+
+    /// Whether there is an encoder of this name.
+    pub fn has(&self, name: &str) -> bool {
+        self.encoders.iter().any(|encoder| encoder.name == name)
+    }
+
+    /// The text's vector by the encoder of this name, whatever language the text is in.
+    pub async fn embed_by(&self, name: &str, text: &str) -> Result<Embedding, EmbedError> {
+        let named = self.encoders.iter().find(|encoder| encoder.name == name);
+        let encoder = named.ok_or(EmbedError::NotCovered)?;
+        too_long(text, encoder.window)?;
+        self.memo.embed(&encoder.embedder.get()?, text).await
+    }
+
     /// What the head of the texts' embedder says of them.
     pub async fn compare(
         &self,

@@ -39,6 +39,7 @@ impl LogLine {
             Api::Messages => "messages",
             Api::CountTokens => "count_tokens",
             Api::Responses => "responses",
+            Api::Embeddings => "embeddings",
         };
         tracing::info!(
             id = headers.get(X_REQUEST_ID).and_then(|id| id.to_str().ok()),

@@ -64,6 +64,9 @@ fn read_request(api: Api, headers: &HeaderMap, body: Bytes, depth: usize) -> Res
     match api {
         Api::Chat => return openai::request::parse(body, depth).map_err(refused),
         Api::Responses => return read_responses(body, depth),
+        Api::Embeddings => {
+            return openai::embeddings::parse(body, depth).map(|asked| asked.request).map_err(refused);
+        }
         Api::Messages | Api::CountTokens => {}
     }
     let reading = anthropic::request::read(body, depth).map_err(refused)?;

@@ -47,7 +47,7 @@ impl Protocol {
     /// Whether the call can be made as it is, byte for byte.
     pub(super) fn speaks(&self, api: Api) -> bool {
         match api {
-            Api::Chat => self.dialect() == Dialect::OpenAi,
+            Api::Chat | Api::Embeddings => self.dialect() == Dialect::OpenAi,
             Api::Messages | Api::CountTokens => self.dialect() == Dialect::Anthropic,
             Api::Responses => matches!(self, Self::OpenAi { responses: true }),
         }
@@ -61,6 +61,13 @@ impl Protocol {
             path.pop_if_empty();
             match (self, api) {
                 (Self::OpenAi { .. }, Api::Responses) => path.push("responses"),
+                (Self::OpenAi { .. }, Api::Embeddings) => path.push("embeddings"),
+                (Self::Azure { version: None }, Api::Embeddings) => {
+                    path.extend(["openai", "v1", "embeddings"])
+                }
+                (Self::Azure { version: Some(_) }, Api::Embeddings) => {
+                    path.extend(["openai", "deployments", model, "embeddings"])
+                }
                 (Self::OpenAi { .. }, _) => path.extend(["chat", "completions"]),
                 (Self::Azure { version: None }, _) => path.extend(["openai", "v1", "chat", "completions"]),
                 (Self::Azure { version: Some(_) }, _) => {
@@ -121,6 +128,8 @@ mod tests {
             (OPENAI, "https://a.test/v1/", Api::Messages, "https://a.test/v1/chat/completions"),
             (OPENAI, "https://a.test", Api::Chat, "https://a.test/chat/completions"),
             (OPENAI, "https://a.test/v1", Api::Responses, "https://a.test/v1/responses"),
+            (OPENAI, "https://a.test/v1", Api::Embeddings, "https://a.test/v1/embeddings"),
+            (azure(None), "https://c.test", Api::Embeddings, "https://c.test/openai/v1/embeddings"),
             (OPENAI, "https://a.test/v1?x=1", Api::Chat, "https://a.test/v1/chat/completions?x=1"),
             (Protocol::Anthropic, "https://b.test/v1", Api::Messages, "https://b.test/v1/messages"),
             (Protocol::Anthropic, "https://b.test/v1", Api::Chat, "https://b.test/v1/messages"),

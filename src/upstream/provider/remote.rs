@@ -27,7 +27,7 @@ use uuid::Uuid;
 
 use super::pieces::{self, Reader};
 use super::{Protocol, Provider};
-use crate::chat::{Api, ChatRequest};
+use crate::chat::{Api, ChatRequest, Usage};
 use crate::clock::Clock;
 use crate::config::{self, Secret};
 use crate::dialect::Dialect;
@@ -109,6 +109,7 @@ impl Remote {
         let only = match request.api {
             Api::CountTokens => Some("asks for a count of tokens, which only Anthropic gives"),
             Api::Responses => Some("says what only a provider that speaks responses itself can take"),
+            Api::Embeddings => Some("asks for embeddings, which Anthropic does not give"),
             Api::Chat | Api::Messages => None,
         };
         if let Some(only) = only {
@@ -179,8 +180,9 @@ impl Remote {
 
     async fn whole(&self, response: Response, api: Api) -> Result<Body, UpstreamError> {
         let bytes = limit::all(self.name.clone(), response.bytes_stream(), self.max_reply).await?;
-        if api == Api::CountTokens {
-            return Ok(Body::Whole(Whole::new(bytes, None)));
+        if matches!(api, Api::CountTokens | Api::Embeddings) {
+            let usage = (api == Api::Embeddings).then(|| embedding_usage(&bytes)).flatten();
+            return Ok(Body::Whole(Whole { bytes, reply: None, usage }));
         }
         let dialect = Dialect::from(api);
         let broken = |reason: String| {
@@ -283,6 +285,12 @@ impl Provider for Remote {
 
 fn header<'a>(response: &'a Response, name: &str) -> Option<&'a str> {
     response.headers().get(name)?.to_str().ok()
+}
+
+/// What embeddings cost: there is nothing but a prompt.
+fn embedding_usage(bytes: &[u8]) -> Option<Usage> {
+    let body: Value = serde_json::from_slice(bytes).ok()?;
+    Some(Usage { prompt_tokens: body["usage"]["prompt_tokens"].as_u64()?, completion_tokens: 0 })
 }
 
 /// OpenAI's reasoning models refuse `max_tokens` (at Azure a name does not say which model it is, and

@@ -137,6 +137,7 @@ impl Provider for Rules {
     fn takes(&self, request: &ChatRequest) -> Result<(), Inexpressible> {
         let only = match request.api {
             Api::Chat | Api::Messages => return Ok(()),
+            Api::Embeddings => "asks for embeddings, and rules give none",
             Api::CountTokens => "asks for a count of tokens, and rules count none",
             Api::Responses => "says what rules have no answer to",
         };
