@@ -1,12 +1,14 @@
 //! The command line: each command is thin over the library.
 //!
-//! Exit codes: 0 done, 1 failed or found wanting, 2 the command line is wrong.
+//! Exit codes: 0 done, 1 failed or found wanting, 2 the command line is wrong; `run` gives its
+//! command's.
 
 mod admin;
 mod chaos;
 mod check;
 mod drill;
 mod eval;
+mod run;
 mod serve;
 
 use std::path::{Path, PathBuf};
@@ -27,6 +29,7 @@ struct Cli {
 const EXAMPLES: &str = "Examples:
   refrain serve                                    start with the defaults
   refrain serve --config refrain.toml              start with settings of your own
+  refrain run -- python ask.py                     a command that asks through Refrain
   refrain check --config refrain.toml              say what is wrong before you start
   refrain check --providers                        ask each provider once: who answers, how fast
   refrain stats --since 1h                         what the cache did in the last hour
@@ -43,6 +46,12 @@ const EXAMPLES: &str = "Examples:
 enum Command {
     /// Start the service.
     Serve(ConfigFile),
+    /// Run a command whose OpenAI and Anthropic clients ask through Refrain.
+    ///
+    /// Uses the Refrain that runs at server.listen, or starts one until the command ends; sets the base
+    /// URLs of the SDKs for it (OpenAI's and Anthropic's variables), and says at the end what was saved.
+    /// The exit code is the command's.
+    Run(run::RunArgs),
     /// Check config, models, store and providers: a line each.
     Check(check::CheckArgs),
     /// Show what the cache did.
@@ -106,6 +115,7 @@ pub fn run() -> ExitCode {
     let result = runtime.block_on(async {
         match cli.command {
             Command::Serve(file) => serve::serve(&file).await,
+            Command::Run(args) => return run::run(&args).await.map(ExitCode::from),
             Command::Check(args) => check::check(&args).await,
             Command::Stats(args) => admin::stats(&args).await,
             Command::Evict(args) => admin::evict(args).await,
@@ -119,11 +129,12 @@ pub fn run() -> ExitCode {
             Command::Chaos(args) => chaos::chaos(args).await,
             Command::Drill(args) => drill::drill(&args).await,
         }
+        .map(|()| ExitCode::SUCCESS)
     });
     // A worker that hangs in a model or on a disk must not keep the process.
     runtime.shutdown_background();
     match result {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(failure) => fail(&failure.to_string()),
     }
 }
@@ -134,6 +145,12 @@ fn fail(message: &str) -> ExitCode {
         eprintln!("refrain: {line}");
     }
     ExitCode::FAILURE
+}
+
+/// Tells people something on standard error, beside what a command prints.
+fn tell(line: &str) {
+    use std::io::Write as _;
+    let _ = writeln!(std::io::stderr(), "{line}");
 }
 
 /// Prints a line for people; a closed pipe is nobody's fault.

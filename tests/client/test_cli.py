@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import socket
+import sys
 
 import pytest
 
@@ -14,7 +15,7 @@ BONUS = "When is the bonus paid?"
 STREAM = ROOT / "tests" / "data" / "stream.tsv"
 
 
-def settings_file(folder: pathlib.Path, settings: str) -> str:
+def settings_file(folder: pathlib.Path, settings: str = "") -> str:
     """A config file: a free port, a data folder of its own and the one encoder that loads fast,
     unless the settings say otherwise."""
     file = folder / "refrain.toml"
@@ -296,3 +297,38 @@ def test_eval_of_a_file_that_is_no_stream(tmp_path):
     file.write_text("question\nWhy?\n")
     fails(command("eval", "--replay", str(file)), str(file), "class")
     fails(command("eval", "--replay", "/nowhere.tsv"), "/nowhere.tsv")
+
+
+ASKS = """
+import json, os, sys, urllib.request
+base = os.environ["OPENAI_BASE_URL"]
+assert os.environ["ANTHROPIC_BASE_URL"] + "/v1" == base
+body = {"model": "default", "messages": [{"role": "user", "content": "How do I reset my password?"}]}
+for _ in range(2):
+    request = urllib.request.Request(base + "/chat/completions", json.dumps(body).encode(), {"content-type": "application/json"})
+    answer = urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request)
+    print(answer.headers["x-refrain-source"])
+sys.exit(7)
+"""
+
+
+def test_run_asks_through_a_service_of_its_own(tmp_path):
+    file = settings_file(tmp_path)
+    said = command("run", "--config", file, "--", sys.executable, "-c", ASKS)
+    assert said.returncode == 7, said.stderr
+    assert said.stdout.split() == ["upstream", "exact"]
+    assert said.stderr.splitlines()[-1].startswith("refrain: 2 requests, 1 exact and 0 semantic hits; saved ")
+
+
+def test_run_uses_the_service_that_runs_already(serve):
+    service = serve()
+    file = service.folder / "same.toml"
+    addresses = {"server": service.url, "admin": service.admin}
+    file.write_text("".join(f'{name}.listen = "{url.removeprefix("http://")}"\n' for name, url in addresses.items()))
+    said = command("run", "--config", str(file), "--", sys.executable, "-c", ASKS.replace("sys.exit(7)", ""))
+    assert said.returncode == 0, said.stderr
+    assert service.get("/stats")["totals"]["requests"] == 2
+
+
+def test_a_command_that_is_not_there_is_named(tmp_path):
+    fails(command("run", "--config", settings_file(tmp_path), "--", "no-such-command"), "no-such-command")
