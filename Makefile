@@ -10,12 +10,12 @@ ifeq ($(CI),true)
 export CARGO_TARGET_DIR ?= $(CACHE)/target
 endif
 
-.PHONY: run test lint unit client dashboard models bench load
+.PHONY: run test lint unit client node dashboard models bench load
 
 run: models
 	cargo run --release --locked -- serve $(ARGS)
 
-test: lint unit client dashboard
+test: lint unit client node dashboard
 
 lint: models
 	cargo fmt --check
@@ -30,6 +30,10 @@ unit: models
 client: models $(VENV)/installed
 	cargo test --locked --no-run --quiet
 	$(VENV)/bin/python -m pytest -q tests/client
+
+node: models
+	cargo test --locked --no-run --quiet
+	tests/node/run
 
 dashboard: models
 	cargo test --locked --no-run --quiet

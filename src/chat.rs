@@ -57,6 +57,8 @@ pub struct ChatRequest {
     pub question: Option<Question>,
     /// What stands around the question in its turn, and is no part of it; hard as the scope is.
     pub context: Option<Json>,
+    /// It begins or goes on with what the provider keeps, so that no other answer can stand for its own.
+    pub is_stateful: bool,
     /// The caller wants a stream.
     pub stream: bool,
     /// The caller wants the usage at the end of the stream.

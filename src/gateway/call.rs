@@ -76,7 +76,7 @@ impl Route {
     pub(super) fn of(call: &Call, is_on: &dyn Fn(Subject<'_>) -> bool) -> Self {
         let several = matches!(call.request.scope.get("n"), Some(n) if ![Json::Null, Json::Number(Number::Integer(1))].contains(n));
         let only_passes = match call.request.api {
-            Api::Chat | Api::Messages => None,
+            Api::Chat | Api::Messages => call.request.is_stateful.then_some("stateful"),
             Api::CountTokens => Some("count_tokens"),
             Api::Embeddings => Some("embeddings"),
             Api::Responses => Some("responses_only"),

@@ -9,7 +9,8 @@ import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 
 import { provider } from "./provider.mjs";
-import { browser, PATIENCE, Service, until, visitor } from "./service.mjs";
+import { PATIENCE, Service, until } from "./service.mjs";
+import { browser, visitor } from "./visitor.mjs";
 
 const PICTURES = process.env.DASHBOARD_PICTURES ?? fileURLToPath(new URL("../../target/dashboard", import.meta.url));
 const QUESTION = "How do I reset my password?";

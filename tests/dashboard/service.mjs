@@ -1,4 +1,4 @@
-// Starts the binary under test, with a folder and ports of its own, and a browser that looks at its dashboard.
+// Starts the binary under test, with a folder and ports of its own.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -8,15 +8,13 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
-import { chromium } from "playwright-core";
-
 import { dev } from "./dev.mjs";
 
 /** The longest that anything is waited for; a debug build loads its models in some seconds. */
 export const PATIENCE = 60_000;
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-const { CARGO_TARGET_DIR = "target", DASHBOARD_DEV, CHROMIUM = "/usr/bin/chromium" } = process.env;
+const { CARGO_TARGET_DIR = "target", DASHBOARD_DEV } = process.env;
 const REFRAIN_BIN = process.env.REFRAIN_BIN ?? resolve(ROOT, CARGO_TARGET_DIR, "debug", "refrain");
 
 /** Where the encoders are; the service runs in a folder of its own, so their default place is not found. */
@@ -129,37 +127,4 @@ export class Service {
     await this.dev?.close();
     await rm(this.folder, { recursive: true, force: true });
   }
-}
-
-/** A browser; root may not have Chromium's sandbox. */
-export const browser = () =>
-  chromium.launch({ executablePath: CHROMIUM, args: process.getuid?.() === 0 ? ["--no-sandbox"] : [] });
-
-/**
- * A page that looks at nothing yet, and `faults`: what it should not have done. Failed requests that a test
- * provokes are allowed for as long as `allow(pattern)` says so.
- */
-export async function visitor(browser, service, options = {}) {
-  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
-  const page = await context.newPage();
-  page.setDefaultTimeout(PATIENCE);
-  const faults = [];
-  let allowed = null;
-  const home = new URL(service.dashboard).host;
-  page.on("console", (message) => {
-    if (!["error", "warning"].includes(message.type())) return;
-    if (!allowed?.test(message.text())) faults.push(`console: ${message.text()} (${message.location().url})`);
-  });
-  page.on("pageerror", (error) => faults.push(`uncaught: ${error.stack}`));
-  page.on("request", (request) => {
-    if (!["data:", "blob:"].includes(new URL(request.url()).protocol) && new URL(request.url()).host !== home) {
-      faults.push(`asked elsewhere: ${request.url()}`);
-    }
-  });
-  await page.exposeFunction("cspViolated", (what) => faults.push(`CSP: ${what}`));
-  await page.addInitScript(() => {
-    addEventListener("securitypolicyviolation", (event) =>
-      window.cspViolated(`${event.violatedDirective} ${event.blockedURI} ${event.sourceFile}:${event.lineNumber}`));
-  });
-  return { page, faults, allow: (pattern) => (allowed = pattern) };
 }

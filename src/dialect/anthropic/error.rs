@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use serde::Serialize;
+use serde_json::json;
 
 use super::reply::frame;
 
@@ -27,6 +28,12 @@ pub fn kind(status: u16) -> &'static str {
 /// The body of an error response.
 pub fn body(status: u16, message: &str, request_id: Option<&str>) -> Bytes {
     write(kind(status), message, request_id)
+}
+
+/// The body of an error response that says more: `error_code` is what SDKs act on.
+pub fn detailed(status: u16, message: &str, error_code: &str) -> Bytes {
+    let error = json!({ "type": kind(status), "message": message, "details": { "error_code": error_code } });
+    json!({ "type": "error", "error": error }).to_string().into()
 }
 
 /// The event that ends a stream which broke after its first byte, framed. No `message_stop` may

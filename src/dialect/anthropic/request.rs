@@ -25,6 +25,9 @@ pub const OWN_TOOLS: &str = "\0anthropic tools";
 /// The same for servers of tools.
 pub const OWN_MCP_SERVERS: &str = "\0anthropic mcp_servers";
 
+/// Fields of a request about what Anthropic keeps between requests.
+const STATEFUL: [&str; 2] = ["container", "thread"];
+
 /// The versions of the API that clients name.
 const VERSIONS: [&str; 2] = ["2023-06-01", "2026-10-21"];
 
@@ -140,6 +143,8 @@ pub fn read(body: Bytes, depth: usize) -> Result<Reading, BadRequest> {
     }
     check_messages(find(&fields, "messages"))?;
     let model_span = model_span(&body);
+    let is_stateful =
+        STATEFUL.iter().any(|name| find(&fields, name).is_some_and(|value| *value != Json::Null));
     let (scope, question, passage) = scope::split(fields);
     let request = ChatRequest {
         api: Api::Messages,
@@ -148,6 +153,7 @@ pub fn read(body: Bytes, depth: usize) -> Result<Reading, BadRequest> {
         model,
         scope,
         question,
+        is_stateful,
         stream,
         include_usage: true,
         ..ChatRequest::default()

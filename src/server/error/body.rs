@@ -21,6 +21,14 @@ impl ApiError {
                 serde_json::to_vec(&Envelope { error }).expect("texts alone always serialize").into()
             }
             (Dialect::OpenAi | Dialect::Responses, Content::Provider(body)) => openais(body),
+            // Its SDK then sends the whole conversation.
+            (Dialect::Anthropic, Content::Ours(fault)) if fault.param.as_deref() == Some("thread") => {
+                anthropic::error::detailed(
+                    self.status().as_u16(),
+                    &fault.message,
+                    "thread_unsupported_request",
+                )
+            }
             (Dialect::Anthropic, Content::Ours(fault)) => {
                 anthropic::error::body(self.status().as_u16(), &fault.message, None)
             }

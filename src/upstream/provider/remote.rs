@@ -115,6 +115,12 @@ impl Remote {
         if let Some(only) = only {
             return Err(Inexpressible::new("the request", only));
         }
+        if request.is_stateful {
+            return Err(Inexpressible::new(
+                "thread",
+                "or container: what Anthropic keeps, no other provider has",
+            ));
+        }
         // The version says nothing by itself; all else that stands in headers has no counterpart.
         let says = |value: &HeaderValue| !value.as_bytes().trim_ascii().is_empty();
         let told = request.headers.iter().find(|(name, value)| *name != "anthropic-version" && says(value));

@@ -425,3 +425,16 @@ fn a_version_counts_where_it_may_mean_another_answer() {
     assert_ne!(scope(plain(), Some("2031-01-01")), scope(plain(), None));
     assert_ne!(scope(own(), Some("2023-06-01")), scope(own(), Some("2026-10-21")));
 }
+
+#[test]
+fn what_anthropic_keeps_makes_a_request_stateful() {
+    let reading = |extra: Value| {
+        let mut body = plain();
+        body.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
+        super::read(body.to_string().into(), 32).unwrap().request.is_stateful
+    };
+    assert!(!reading(json!({})) && !reading(json!({"thread": null, "container": null})));
+    for said in [json!({"thread": {"type": "create"}}), json!({"container": "container_1"})] {
+        assert!(reading(said.clone()), "{said}");
+    }
+}
