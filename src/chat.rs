@@ -261,6 +261,11 @@ pub struct Usage {
     pub completion_tokens: u64,
 }
 
+/// About how many tokens a text has: four bytes each, as English has on average.
+pub fn about_tokens(text: &str) -> u64 {
+    text.len().div_ceil(4) as u64
+}
+
 impl Usage {
     /// Both together.
     pub fn total(&self) -> u64 {

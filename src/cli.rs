@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
+use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::config::{Config, ConfigError};
 
@@ -145,6 +146,13 @@ fn fail(message: &str) -> ExitCode {
         eprintln!("refrain: {line}");
     }
     ExitCode::FAILURE
+}
+
+/// A progress bar that looks so; none where nobody looks.
+fn bar(template: &str, length: u64) -> ProgressBar {
+    let bar = ProgressBar::new(length);
+    let style = ProgressStyle::with_template(template);
+    style.map_or(bar.clone(), |style| bar.with_style(style))
 }
 
 /// Tells people something on standard error, beside what a command prints.

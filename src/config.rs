@@ -26,7 +26,7 @@ use thiserror::Error;
 pub use origin::Origin;
 pub use secret::{Secret, SecretRef};
 use section::section;
-pub use upstream::{Breaker, Hedge, Limit, Model, Order, Provider, Remote, Retry, Target, Upstream};
+pub use upstream::{ANY, Breaker, Hedge, Limit, Model, Order, Provider, Remote, Retry, Target, Upstream};
 
 /// What `config/default.toml` says.
 pub const DEFAULTS: &str = include_str!("../config/default.toml");

@@ -2,8 +2,10 @@
 
 pub mod anthropic;
 mod assembler;
+mod canonical;
 pub mod cross;
 pub mod openai;
+mod passage;
 pub mod responses;
 
 use bytes::Bytes;
@@ -15,6 +17,7 @@ use openai::reply::{ReplyFault, Stamp};
 use responses::reply::Echo;
 
 pub use assembler::Assembler;
+pub use passage::Passage;
 
 /// How requests and answers are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,24 +104,12 @@ impl Dialect {
         }
     }
 
-    /// An answer as a stream, on the wire.
-    pub fn render_stream(
-        self,
-        reply: &ChatReply,
-        stamp: &Stamp<'_>,
-        include_usage: bool,
-    ) -> Box<dyn Iterator<Item = Bytes> + Send> {
+    /// An answer as a stream, frame by frame as it goes on the wire.
+    pub fn render_stream(self, reply: &ChatReply, stamp: &Stamp<'_>, include_usage: bool) -> Vec<Bytes> {
         match self {
-            Self::OpenAi => {
-                let frames: Vec<_> = openai::reply::render_stream(reply, stamp, include_usage).collect();
-                Box::new(frames.into_iter())
-            }
-            Self::Anthropic => Box::new(anthropic::reply::render_stream(reply, stamp)),
-            Self::Responses => {
-                let frames: Vec<_> =
-                    responses::reply::render_stream(reply, stamp, &Echo::default()).collect();
-                Box::new(frames.into_iter())
-            }
+            Self::OpenAi => openai::reply::render_stream(reply, stamp, include_usage).collect(),
+            Self::Anthropic => anthropic::reply::render_stream(reply, stamp).collect(),
+            Self::Responses => responses::reply::render_stream(reply, stamp, &Echo::default()).collect(),
         }
     }
 

@@ -43,7 +43,6 @@ use tokio::time::Instant;
 
 use crate::clock::Clock;
 use crate::config::{Config, Secret};
-use crate::dialect::cross::Inexpressible;
 use crate::switches::{Subject, Switches};
 use endpoint::Endpoint;
 use hedge::Hedge;
@@ -183,9 +182,7 @@ impl Upstream {
         candidates.map_err(|nobody| match nobody {
             Nobody::Unknown => UpstreamError::UnknownModel { model: model() },
             Nobody::SwitchedOff => UpstreamError::SwitchedOff { model: model() },
-            Nobody::Inexpressible(provider, Inexpressible { field, reason }) => {
-                UpstreamError::Inexpressible { provider, field, reason }
-            }
+            Nobody::Inexpressible(provider, what) => UpstreamError::Inexpressible { provider, what },
             Nobody::Wishes(funnel) => UpstreamError::NoTarget(Arc::new(funnel)),
         })
     }

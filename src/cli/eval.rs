@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use serde::de::IntoDeserializer;
 use serde::{Deserialize, Serialize};
 
@@ -162,8 +162,7 @@ fn stem(path: &Path) -> String {
 }
 
 fn bar(name: &str, length: usize) -> ProgressBar {
-    let style = ProgressStyle::with_template("{prefix} {wide_bar} {pos}/{len} {eta}");
-    let bar = ProgressBar::new(length as u64);
+    let bar = super::bar("{prefix} {wide_bar} {pos}/{len} {eta}", length as u64);
     bar.set_prefix(name.to_owned());
-    style.map_or(bar.clone(), |style| bar.with_style(style))
+    bar
 }

@@ -146,6 +146,9 @@ impl Provider {
     }
 }
 
+/// Ends the name of a model that stands for all whose names begin so; alone it is for any.
+pub const ANY: &str = "*";
+
 section!(
     /// A model by the name that callers use.
     Model {

@@ -15,7 +15,7 @@ use crate::cache::Entry;
 use crate::cache::embedder::{EmbedError, Embedding};
 use crate::cache::key::ExactKey;
 use crate::cache::store::StoreError;
-use crate::chat::{ChatReply, Extra, Finish, Question, Usage};
+use crate::chat::{ChatReply, Extra, Finish, Question, Usage, about_tokens};
 
 /// Named as the provider of such answers.
 const BOOK: &str = "book";
@@ -123,22 +123,17 @@ impl Gateway {
                 && !(kept && self.serves(entry, call))
                 && entry.is_fresh(self.parts.clock.now(), None)
         };
-        match self.parts.exact.get(key) {
-            Some(entry) => holds(&entry),
-            None => matches!(self.parts.store.get(key).await, Ok(Some(entry)) if holds(&entry)),
-        }
+        matches!(self.entry(key).await, Ok(Some(entry)) if holds(&entry))
     }
 }
 
-/// The usage is an estimate, four bytes a token as English has on average: what a model would have
-/// cost is what is saved.
+/// The usage is an estimate: what a model would have cost is what is saved.
 fn reply(call: &Call, question: &str, answer: &str) -> ChatReply {
-    let tokens = |text: &str| text.len().div_ceil(4) as u64;
     ChatReply {
         model: call.request.model.clone(),
         text: answer.to_owned(),
         finish: Finish::Stop,
-        usage: Some(Usage { prompt_tokens: tokens(question), completion_tokens: tokens(answer) }),
+        usage: Some(Usage { prompt_tokens: about_tokens(question), completion_tokens: about_tokens(answer) }),
         extra: Extra::default(),
     }
 }

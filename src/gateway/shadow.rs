@@ -78,8 +78,7 @@ impl Gateway {
                 }
             },
         };
-        let cost = reply.as_ref().and_then(|reply| reply.usage);
-        self.account(call, &served, reply.as_ref(), cost, None, begun);
+        self.account(call, &served, reply.as_ref(), None, None, begun);
         reply
     }
 }

@@ -56,8 +56,7 @@ async fn serve(context: &Context, api: Api, request: Request) -> Response {
     let mut line = LogLine { api, ..LogLine::default() };
     let (parts, body) = request.into_parts();
     let result = complete(context, api, &parts, body, &mut line).await;
-    line.write(&parts.headers, begun, result.as_ref().err());
-    result.unwrap_or_else(|error| error.in_dialect(api.into()).into_response())
+    told(&line, &parts, begun, result)
 }
 
 /// Passes on a request whose body was read, and whose caller may ask.
@@ -65,8 +64,13 @@ pub(super) async fn pass(context: &Context, api: Api, parts: Parts, body: Bytes,
     let begun = Instant::now();
     let mut line = LogLine { api, ..LogLine::default() };
     let result = answer(context, api, &parts, body, caller, &mut line).await;
+    told(&line, &parts, begun, result)
+}
+
+/// The response, once the log has its line.
+fn told(line: &LogLine, parts: &Parts, begun: Instant, result: Result<Response, ApiError>) -> Response {
     line.write(&parts.headers, begun, result.as_ref().err());
-    result.unwrap_or_else(|error| error.in_dialect(api.into()).into_response())
+    result.unwrap_or_else(|error| error.in_dialect(line.api.into()).into_response())
 }
 
 async fn complete(

@@ -14,7 +14,7 @@ use super::body::read_whole;
 use super::chat::pass;
 use super::error::ApiError;
 use crate::cache::embedder::EmbedError;
-use crate::chat::Api;
+use crate::chat::{Api, about_tokens};
 use crate::dialect::openai::embeddings::{EmbeddingsRequest, parse, render};
 
 /// When to come again while an encoder is busy or loads.
@@ -28,8 +28,7 @@ pub(super) async fn embeddings(
     let (parts, body) = request.into_parts();
     let caller = context.admit(&parts)?;
     let body = read_whole(body).await?;
-    let asked = parse(body.clone(), context.max_json_depth)
-        .map_err(|error| ApiError::bad_request(error.message, error.param.as_deref()))?;
+    let asked = parse(body.clone(), context.max_json_depth)?;
     match embedded(&context, &asked).await? {
         Some(bytes) => {
             let json = HeaderValue::from_static("application/json");
@@ -67,7 +66,7 @@ async fn embedded(context: &Context, asked: &EmbeddingsRequest) -> Result<Option
         }
         vectors.push(embedding.vector);
     }
-    // Four bytes a token, as English has on average: nobody is billed by it.
-    let tokens = texts.iter().map(|text| text.len().div_ceil(4) as u64).sum();
+    // An estimate: nobody is billed by it.
+    let tokens = texts.iter().map(|text| about_tokens(text)).sum();
     Ok(Some(render(model, vectors.iter().map(|vector| &**vector), asked.encoding, tokens)))
 }

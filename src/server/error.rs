@@ -18,6 +18,7 @@ use serde::Serialize;
 
 use super::auth::{AuthError, GuardError};
 use crate::dialect::Dialect;
+use crate::dialect::openai::request::BadRequest;
 use crate::upstream::fault::{self as upstream, Class};
 use crate::upstream::{Funnel, UpstreamError};
 
@@ -233,9 +234,10 @@ impl ApiError {
         match error {
             UpstreamError::UnknownModel { model } => Self::model_not_found(&model),
             UpstreamError::NoTarget(funnel) => Self::no_target(&funnel),
-            UpstreamError::Inexpressible { field, reason, .. } => {
-                let message = format!("no provider of this model can be asked that: {field} {reason}");
-                Self::new(StatusCode::BAD_REQUEST, REQUEST, "unsupported", message).with_param(Some(&field))
+            UpstreamError::Inexpressible { what, .. } => {
+                let message = format!("no provider of this model can be asked that: {what}");
+                Self::new(StatusCode::BAD_REQUEST, REQUEST, "unsupported", message)
+                    .with_param(Some(&what.field))
             }
             UpstreamError::SwitchedOff { .. } => Self::unavailable(SWITCHED_OFF),
             UpstreamError::Overloaded { shed, .. } => Self::unavailable(shed.retry_after()),
@@ -318,6 +320,12 @@ fn is_json_object(body: &[u8]) -> bool {
 impl From<UpstreamError> for ApiError {
     fn from(error: UpstreamError) -> Self {
         Self::from_upstream(error, Credential::Service)
+    }
+}
+
+impl From<BadRequest> for ApiError {
+    fn from(error: BadRequest) -> Self {
+        Self::bad_request(error.message, error.param.as_deref())
     }
 }
 

@@ -11,6 +11,7 @@ use super::fault::{Class, Fault, Refusal, classify};
 use super::limit::Shed;
 use super::plan::Funnel;
 use crate::clock::Timestamp;
+use crate::dialect::cross::Inexpressible;
 
 /// Why there is no answer, or why it broke off.
 #[derive(Clone, Debug, Error)]
@@ -25,14 +26,12 @@ pub enum UpstreamError {
     #[error("the request's wishes leave no provider: {} left none", .0.emptied_by)]
     NoTarget(Arc<Funnel>),
     /// The request says what a provider of another dialect has no words for.
-    #[error("the request cannot be put to {provider}: {field} {reason}")]
+    #[error("the request cannot be put to {provider}: {what}")]
     Inexpressible {
         /// The provider's name.
         provider: Arc<str>,
-        /// The field, such as `messages[2].content[0]`.
-        field: String,
-        /// What is wrong with it, to follow its name in a sentence.
-        reason: String,
+        /// What it has no words for.
+        what: Inexpressible,
     },
     /// An operator switched off all that could answer.
     #[error("everyone who serves the model {model:?} is switched off")]

@@ -7,10 +7,7 @@ use tokio::time::Instant;
 
 use super::endpoint::Endpoint;
 use super::target::{Target, Targets};
-use crate::config::{self, Order, Price};
-
-/// Ends the name of a route for every model whose name begins so; alone it is for any.
-const ANY: &str = "*";
+use crate::config::{self, ANY, Order, Price};
 
 /// All routes, by the callers' name.
 pub(super) struct Routes(BTreeMap<String, Route>);
@@ -106,14 +103,18 @@ impl Routes {
     // The longest name that fits. A name with a route of its own never falls to a wider one, not even
     // while nobody is there to serve it: the operator said who may.
     pub(super) fn of(&self, model: &str) -> Option<&Route> {
-        self.0.get(self.name_of(model)?)
+        self.named(model).map(|(_, route)| route)
     }
 
     /// The name under which the route of a model stands.
     pub(super) fn name_of(&self, model: &str) -> Option<&str> {
-        let fits = |name: &&String| name.strip_suffix(ANY).is_some_and(|start| model.starts_with(start));
-        let (name, _) = self.0.get_key_value(model).unzip();
-        name.or_else(|| self.0.keys().filter(fits).max_by_key(|name| name.len())).map(String::as_str)
+        self.named(model).map(|(name, _)| name.as_str())
+    }
+
+    fn named(&self, model: &str) -> Option<(&String, &Route)> {
+        let fits = |name: &str| name.strip_suffix(ANY).is_some_and(|start| model.starts_with(start));
+        let widest = || self.0.iter().filter(|(name, _)| fits(name)).max_by_key(|(name, _)| name.len());
+        self.0.get_key_value(model).or_else(widest)
     }
 }
 

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use serde_json::{Value, json};
 
 use super::remote::Remote;
 use crate::book::{Draft, Form, Numbered, Reader, Resume, Standing};
-use crate::cli::{Failure, say};
+use crate::cli::{Failure, bar, say};
 use crate::server::{ImportReply, ImportRequest};
 
 /// Records in one request: enough to be fast, and little to do again after an interruption.
@@ -69,7 +69,7 @@ pub(in crate::cli) async fn import(args: ImportArgs) -> Result<(), Failure> {
     if let Standing::Interrupted = resume.standing() {
         say(&format!("An earlier import came to record {}; going on from there.", resume.done()));
     }
-    let bar = bar(length);
+    let bar = bar("{wide_bar} {pos}/{len} {eta}", length);
     let mut tally = Tally::default();
     let mut done = if args.dry_run { 0 } else { resume.done() };
     bar.set_position(done);
@@ -192,10 +192,4 @@ pub(super) fn form_of(book: &Path, named: Option<Form>) -> Result<Form, Failure>
     let by_name =
         || Form::of(book).map_err(|error| format!("{}: {error}; name it by --format", book.display()));
     Ok(named.map_or_else(by_name, Ok)?)
-}
-
-fn bar(length: u64) -> ProgressBar {
-    let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} {eta}");
-    let bar = ProgressBar::new(length);
-    style.map_or(bar.clone(), |style| bar.with_style(style))
 }

@@ -8,7 +8,6 @@
 //! A body for `/v1/messages/count_tokens` reads as one for `/v1/messages` does: only the path says
 //! that it asks for no answer, so whoever has the path passes it through.
 
-pub(in crate::dialect) mod canonical;
 mod scope;
 
 use bytes::Bytes;
@@ -16,8 +15,11 @@ use bytes::Bytes;
 use crate::chat::json::Json;
 use crate::chat::{Api, ChatRequest};
 use crate::dialect::cross::Inexpressible;
-use crate::dialect::openai::request::{boolean, find, model, model_span, unreadable, wrong};
+use crate::dialect::openai::request::{
+    boolean, check_messages, fields, find, missing, model, model_span, wrong,
+};
 
+pub use crate::dialect::Passage;
 pub use crate::dialect::openai::request::BadRequest;
 
 /// Where a scope holds tools that only Anthropic has.
@@ -38,26 +40,6 @@ pub struct Reading {
     pub request: ChatRequest,
     /// Where it may go.
     pub passage: Passage,
-}
-
-/// Which providers can take a request.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Passage {
-    /// Any: text and images, plain settings.
-    Plain,
-    /// Any, since tools can be said in both dialects. Only what ends in plain text is kept of such.
-    Tools,
-    /// Only one that speaks Anthropic's dialect, and untouched: this has no counterpart. Thinking,
-    /// documents, server tools, MCP, containers, the beginning of an answer, and whatever nobody
-    /// here has heard of.
-    Own(Inexpressible),
-}
-
-impl Passage {
-    /// Nothing in it speaks against answering from memory, or asking in another dialect.
-    pub fn is_plain(&self) -> bool {
-        *self == Self::Plain
-    }
 }
 
 impl Reading {
@@ -129,19 +111,15 @@ pub fn parse(body: Bytes, depth: usize) -> Result<ChatRequest, BadRequest> {
 
 /// Reads `body` as [`parse`] does, and says where it may go.
 pub fn read(body: Bytes, depth: usize) -> Result<Reading, BadRequest> {
-    let json = Json::parse(&body, depth).map_err(|error| unreadable(&error))?;
-    let Json::Object(fields) = json else {
-        return Err(BadRequest {
-            message: format!("the body must be a JSON object, not {}", json.kind()),
-            param: None,
-        });
-    };
+    let fields = fields(&body, depth)?;
     let model = model(&fields)?;
     let stream = boolean(find(&fields, "stream"), "stream")?;
     if let Some(system) = find(&fields, "system") {
-        check_content(system, || "system".to_owned())?;
+        check_content(system, &|| "system".to_owned())?;
     }
-    check_messages(find(&fields, "messages"))?;
+    check_messages(find(&fields, "messages"), |content, at| {
+        check_content(content.ok_or_else(|| missing(at()))?, at)
+    })?;
     let model_span = model_span(&body);
     let is_stateful =
         STATEFUL.iter().any(|name| find(&fields, name).is_some_and(|value| *value != Json::Null));
@@ -161,37 +139,7 @@ pub fn read(body: Bytes, depth: usize) -> Result<Reading, BadRequest> {
     Ok(Reading { request, passage })
 }
 
-fn missing(param: String) -> BadRequest {
-    BadRequest { message: format!("{param} is missing"), param: Some(param) }
-}
-
-fn check_messages(messages: Option<&Json>) -> Result<(), BadRequest> {
-    let turns = match messages {
-        Some(Json::Array(turns)) => turns,
-        Some(other) => return Err(wrong("messages", "an array", other)),
-        None => return Err(missing("messages".to_owned())),
-    };
-    if turns.is_empty() {
-        return Err(BadRequest::at("messages", "messages must hold at least one message"));
-    }
-    for (index, turn) in turns.iter().enumerate() {
-        // Made only for an error: every hit comes through here.
-        let at = |field: &str| format!("messages[{index}]{field}");
-        if !matches!(turn, Json::Object(_)) {
-            return Err(wrong(&at(""), "an object", turn));
-        }
-        match turn.get("role") {
-            Some(Json::String(_)) => {}
-            Some(other) => return Err(wrong(&at(".role"), "a string", other)),
-            None => return Err(missing(at(".role"))),
-        }
-        let content = turn.get("content").ok_or_else(|| missing(at(".content")))?;
-        check_content(content, || at(".content"))?;
-    }
-    Ok(())
-}
-
-fn check_content(content: &Json, at: impl Fn() -> String) -> Result<(), BadRequest> {
+fn check_content(content: &Json, at: &dyn Fn() -> String) -> Result<(), BadRequest> {
     let blocks = match content {
         Json::Null | Json::String(_) => return Ok(()),
         Json::Array(blocks) => blocks,

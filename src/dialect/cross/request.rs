@@ -26,6 +26,7 @@ use super::Inexpressible;
 use object::{object, said};
 
 pub(in crate::dialect) use content::image_to_openai;
+pub(super) use fields::SILENT_AT_OPENAI;
 pub(in crate::dialect) use fields::to_openai as field_to_openai;
 pub(in crate::dialect) use turns::{system_to_openai, turn_to_openai};
 

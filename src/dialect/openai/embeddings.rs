@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use serde::Serialize;
 
-use super::request::{BadRequest, find, model, model_span, unreadable, wrong};
+use super::request::{BadRequest, fields, find, model, model_span, wrong};
 use crate::chat::json::{Json, Number};
 use crate::chat::{Api, ChatRequest};
 
@@ -36,11 +36,7 @@ pub enum Encoding {
 
 /// Reads `body`, nested at most `depth` deep.
 pub fn parse(body: Bytes, depth: usize) -> Result<EmbeddingsRequest, BadRequest> {
-    let json = Json::parse(&body, depth).map_err(|error| unreadable(&error))?;
-    let Json::Object(fields) = json else {
-        let message = format!("the body must be a JSON object, not {}", json.kind());
-        return Err(BadRequest { message, param: None });
-    };
+    let fields = fields(&body, depth)?;
     let model = model(&fields)?;
     let texts = texts(find(&fields, "input"))?;
     let encoding = match find(&fields, "encoding_format") {

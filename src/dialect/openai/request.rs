@@ -34,13 +34,7 @@ impl BadRequest {
 
 /// Reads `body`, nested at most `depth` deep.
 pub fn parse(body: Bytes, depth: usize) -> Result<ChatRequest, BadRequest> {
-    let json = Json::parse(&body, depth).map_err(|error| unreadable(&error))?;
-    let Json::Object(fields) = json else {
-        return Err(BadRequest {
-            message: format!("the body must be a JSON object, not {}", json.kind()),
-            param: None,
-        });
-    };
+    let fields = fields(&body, depth)?;
     let model = model(&fields)?;
     let stream = boolean(find(&fields, "stream"), "stream")?;
     let include_usage = match find(&fields, "stream_options") {
@@ -50,7 +44,7 @@ pub fn parse(body: Bytes, depth: usize) -> Result<ChatRequest, BadRequest> {
         }
         Some(other) => return Err(wrong("stream_options", "an object", other)),
     };
-    check_messages(find(&fields, "messages"))?;
+    check_messages(find(&fields, "messages"), check_content)?;
     let model_span = model_span(&body);
     let (scope, question) = split(fields);
     Ok(ChatRequest {
@@ -65,7 +59,18 @@ pub fn parse(body: Bytes, depth: usize) -> Result<ChatRequest, BadRequest> {
     })
 }
 
-pub(in crate::dialect) fn unreadable(error: &serde_json::Error) -> BadRequest {
+/// The fields of a body, nested at most `depth` deep.
+pub(in crate::dialect) fn fields(body: &[u8], depth: usize) -> Result<Vec<(String, Json)>, BadRequest> {
+    match Json::parse(body, depth).map_err(|error| unreadable(&error))? {
+        Json::Object(fields) => Ok(fields),
+        other => {
+            let message = format!("the body must be a JSON object, not {}", other.kind());
+            Err(BadRequest { message, param: None })
+        }
+    }
+}
+
+fn unreadable(error: &serde_json::Error) -> BadRequest {
     let mut message = format!("the body is not the JSON expected here: {error}");
     if message.contains("hex escape") {
         message += " (a lone surrogate is half a character)";
@@ -98,11 +103,16 @@ pub(in crate::dialect) fn boolean(value: Option<&Json>, param: &str) -> Result<b
     }
 }
 
-fn check_messages(messages: Option<&Json>) -> Result<(), BadRequest> {
+/// Checks that there are turns, each with a role; their content by `check_content`, which is told
+/// where it stands.
+pub(in crate::dialect) fn check_messages(
+    messages: Option<&Json>,
+    check_content: impl Fn(Option<&Json>, &dyn Fn() -> String) -> Result<(), BadRequest>,
+) -> Result<(), BadRequest> {
     let turns = match messages {
         Some(Json::Array(turns)) => turns,
         Some(other) => return Err(wrong("messages", "an array", other)),
-        None => return Err(BadRequest::at("messages", "messages is missing")),
+        None => return Err(missing("messages".to_owned())),
     };
     if turns.is_empty() {
         return Err(BadRequest::at("messages", "messages must hold at least one message"));
@@ -113,17 +123,26 @@ fn check_messages(messages: Option<&Json>) -> Result<(), BadRequest> {
         if !matches!(turn, Json::Object(_)) {
             return Err(wrong(&at(""), "an object", turn));
         }
-        match turn.get("role") {
-            Some(Json::String(_)) => {}
-            Some(other) => return Err(wrong(&at(".role"), "a string", other)),
-            None => return Err(BadRequest::at(at(".role"), format!("{} is missing", at(".role")))),
-        }
-        check_content(turn.get("content"), || at(".content"))?;
+        check_role(turn, at)?;
+        check_content(turn.get("content"), &|| at(".content"))?;
     }
     Ok(())
 }
 
-fn check_content(content: Option<&Json>, at: impl Fn() -> String) -> Result<(), BadRequest> {
+/// Checks that a turn says whose it is; `at` names its fields.
+pub(in crate::dialect) fn check_role(turn: &Json, at: impl Fn(&str) -> String) -> Result<(), BadRequest> {
+    match turn.get("role") {
+        Some(Json::String(_)) => Ok(()),
+        Some(other) => Err(wrong(&at(".role"), "a string", other)),
+        None => Err(missing(at(".role"))),
+    }
+}
+
+pub(in crate::dialect) fn missing(param: String) -> BadRequest {
+    BadRequest { message: format!("{param} is missing"), param: Some(param) }
+}
+
+fn check_content(content: Option<&Json>, at: &dyn Fn() -> String) -> Result<(), BadRequest> {
     let parts = match content {
         None | Some(Json::Null | Json::String(_)) => return Ok(()),
         Some(Json::Array(parts)) => parts,

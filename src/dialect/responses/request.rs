@@ -9,13 +9,15 @@ mod scope;
 
 use bytes::Bytes;
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::OUR_IDS;
 use crate::chat::json::Json;
 use crate::chat::{Api, ChatRequest};
-use crate::dialect::cross::Inexpressible;
-use crate::dialect::openai::request::{boolean, find, model, model_span, unreadable, wrong};
+use crate::dialect::cross::responses::request::to_chat;
+use crate::dialect::openai::request::{boolean, check_role, fields, find, missing, model, model_span, wrong};
 
+pub use crate::dialect::Passage;
 pub use crate::dialect::openai::request::BadRequest;
 
 /// A request, and what it asks of who serves it.
@@ -27,27 +29,19 @@ pub struct Reading {
     pub passage: Passage,
 }
 
-/// Which providers can take a request.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Passage {
-    /// Any: text, images and files, plain settings.
-    Plain,
-    /// Any, since functions can be said in both dialects. Only what ends in plain text is kept of such.
-    Tools,
-    /// Only one that speaks responses, and untouched: this has no counterpart. A history or a
-    /// template that the provider keeps, background work, built-in tools, thoughts that only their
-    /// maker can read, and whatever nobody here has heard of.
-    Own(Inexpressible),
-}
-
-impl Passage {
-    /// Nothing in it speaks against answering from memory, or asking in another dialect.
-    pub fn is_plain(&self) -> bool {
-        *self == Self::Plain
-    }
-}
-
 impl Reading {
+    /// The request as chat completions take it, where they have words for all of it; else as it is.
+    /// Its scope and question are those of the chat already.
+    pub fn into_chat(self) -> ChatRequest {
+        if let Passage::Own(_) = self.passage {
+            return self.request;
+        }
+        let body = serde_json::from_slice(&self.request.body).ok();
+        let Some(chat) = body.and_then(|body: Value| to_chat(&body).ok()) else { return self.request };
+        let body = Bytes::from(chat.to_string());
+        ChatRequest { api: Api::Chat, model_span: model_span(&body), body, ..self.request }
+    }
+
     /// Whether it goes on from an answer that was given here, and that no provider has kept.
     pub fn goes_on_from_ours(&self) -> bool {
         #[derive(Deserialize)]
@@ -67,13 +61,7 @@ pub fn parse(body: Bytes, depth: usize) -> Result<ChatRequest, BadRequest> {
 
 /// Reads `body` as [`parse`] does, and says where it may go.
 pub fn read(body: Bytes, depth: usize) -> Result<Reading, BadRequest> {
-    let json = Json::parse(&body, depth).map_err(|error| unreadable(&error))?;
-    let Json::Object(fields) = json else {
-        return Err(BadRequest {
-            message: format!("the body must be a JSON object, not {}", json.kind()),
-            param: None,
-        });
-    };
+    let fields = fields(&body, depth)?;
     let model = model(&fields)?;
     let stream = boolean(find(&fields, "stream"), "stream")?;
     match find(&fields, "instructions") {
@@ -138,14 +126,9 @@ fn is_message(item: &Json) -> bool {
 }
 
 fn check_message(item: &Json, at: impl Fn(&str) -> String) -> Result<(), BadRequest> {
-    let missing = |field: &str| BadRequest::at(at(field), format!("{} is missing", at(field)));
-    match item.get("role") {
-        Some(Json::String(_)) => {}
-        Some(other) => return Err(wrong(&at(".role"), "a string", other)),
-        None => return Err(missing(".role")),
-    }
+    check_role(item, &at)?;
     let parts = match item.get("content") {
-        None => return Err(missing(".content")),
+        None => return Err(missing(at(".content"))),
         Some(Json::Null | Json::String(_)) => return Ok(()),
         Some(Json::Array(parts)) => parts,
         Some(other) => return Err(wrong(&at(".content"), "a string or an array of parts", other)),

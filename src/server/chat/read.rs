@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use crate::cache::key::Tenant;
 use crate::chat::{Api, ChatRequest};
 use crate::config::Secret;
-use crate::dialect::{anthropic, cross, openai, responses};
+use crate::dialect::{anthropic, openai, responses};
 use crate::gateway::{Call, Namespace};
 use crate::server::Context;
 use crate::server::directives::{deadline, directives, priority};
@@ -59,17 +59,16 @@ fn namespace(context: &Context, headers: &HeaderMap, model: &str) -> Result<Arc<
 }
 
 fn read_request(api: Api, headers: &HeaderMap, body: Bytes, depth: usize) -> Result<ChatRequest, ApiError> {
-    let refused =
-        |error: openai::request::BadRequest| ApiError::bad_request(error.message, error.param.as_deref());
     match api {
-        Api::Chat => return openai::request::parse(body, depth).map_err(refused),
-        Api::Responses => return read_responses(body, depth),
-        Api::Embeddings => {
-            return openai::embeddings::parse(body, depth).map(|asked| asked.request).map_err(refused);
-        }
-        Api::Messages | Api::CountTokens => {}
+        Api::Chat => Ok(openai::request::parse(body, depth)?),
+        Api::Embeddings => Ok(openai::embeddings::parse(body, depth)?.request),
+        Api::Responses => read_responses(body, depth),
+        Api::Messages | Api::CountTokens => read_messages(api, headers, body, depth),
     }
-    let reading = anthropic::request::read(body, depth).map_err(refused)?;
+}
+
+fn read_messages(api: Api, headers: &HeaderMap, body: Bytes, depth: usize) -> Result<ChatRequest, ApiError> {
+    let reading = anthropic::request::read(body, depth)?;
     let said = anthropics_headers(headers)?;
     let others = said.iter().filter(|(name, _)| !matches!(name.as_str(), VERSION | BETA));
     let texts = |name| said.get_all(name).iter().filter_map(|value| value.to_str().ok());
@@ -107,22 +106,11 @@ fn anthropics_headers(headers: &HeaderMap) -> Result<HeaderMap, ApiError> {
 
 /// What chat completions can say is put so, and kept for callers of either; the rest goes as it is.
 fn read_responses(body: Bytes, depth: usize) -> Result<ChatRequest, ApiError> {
-    let refused =
-        |error: openai::request::BadRequest| ApiError::bad_request(error.message, error.param.as_deref());
-    let reading = responses::request::read(body, depth).map_err(refused)?;
+    let reading = responses::request::read(body, depth)?;
     if reading.goes_on_from_ours() {
         let message = "the response that this one goes on from was given by a cache, and no provider knows it: \
                        send the whole conversation as input";
         return Err(ApiError::bad_request(message, Some("previous_response_id")));
     }
-    if let responses::request::Passage::Own(_) = reading.passage {
-        return Ok(reading.request);
-    }
-    let crossed = serde_json::from_slice(&reading.request.body)
-        .ok()
-        .and_then(|body: serde_json::Value| cross::responses::request::to_chat(&body).ok());
-    match crossed {
-        Some(body) => openai::request::parse(body.to_string().into(), depth).map_err(refused),
-        None => Ok(reading.request),
-    }
+    Ok(reading.into_chat())
 }

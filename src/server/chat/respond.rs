@@ -47,20 +47,16 @@ fn render(context: &Context, reply: &ChatReply, form: &Form, cached: bool) -> Bo
     let dialect = form.dialect;
     let id = dialect.id(unique());
     let stamp = Stamp { cached, ..stamp(context, &id) };
-    if let Some(echo) = &form.echo {
-        return if form.stream {
-            let frames: Vec<Bytes> = responses::reply::render_stream(reply, &stamp, echo).collect();
-            Body::from_stream(stream::iter(frames.into_iter().map(Ok::<_, Infallible>)))
-        } else {
-            Body::from(responses::reply::render_whole(reply, &stamp, echo))
-        };
+    match (&form.echo, form.stream) {
+        (Some(echo), true) => streamed(responses::reply::render_stream(reply, &stamp, echo).collect()),
+        (Some(echo), false) => Body::from(responses::reply::render_whole(reply, &stamp, echo)),
+        (None, true) => streamed(dialect.render_stream(reply, &stamp, form.include_usage)),
+        (None, false) => Body::from(dialect.render_whole(reply, &stamp)),
     }
-    if form.stream {
-        let frames = dialect.render_stream(reply, &stamp, form.include_usage);
-        Body::from_stream(stream::iter(frames.map(Ok::<_, Infallible>)))
-    } else {
-        Body::from(dialect.render_whole(reply, &stamp))
-    }
+}
+
+fn streamed(frames: Vec<Bytes>) -> Body {
+    Body::from_stream(stream::iter(frames.into_iter().map(Ok::<_, Infallible>)))
 }
 
 fn stamp<'a>(context: &Context, id: &'a str) -> Stamp<'a> {

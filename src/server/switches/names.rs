@@ -4,12 +4,9 @@ use std::collections::BTreeSet;
 
 use thiserror::Error;
 
-use crate::config::Config;
+use crate::config::{ANY, Config};
 use crate::switches::{Subject, Target};
 use crate::upstream::Upstream;
-
-/// The route for every name that has none of its own; no name that callers ask for.
-const ANY: &str = "*";
 
 /// That no line of the config has the name, and yet it may be asked for.
 const ONLY_CALLERS: &str =

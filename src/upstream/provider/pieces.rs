@@ -9,10 +9,9 @@ use bytes::Bytes;
 use futures_util::future::FutureExt;
 use futures_util::stream::{self, Stream, StreamExt};
 
-use crate::dialect::anthropic::reply::TERMINAL;
 use crate::dialect::cross::Translator;
 use crate::dialect::openai::reply::ReplyFault;
-use crate::dialect::{Assembler, Dialect};
+use crate::dialect::{Assembler, Dialect, anthropic, openai};
 use crate::upstream::{End, Event, Piece, PieceStream, UpstreamError};
 
 /// How long the end of a finished answer's connection is waited for, so that it can be used again.
@@ -29,6 +28,8 @@ pub(super) struct Reader {
     /// `None` once the answer is over.
     assembler: Option<Assembler>,
     ready: VecDeque<Result<Piece, UpstreamError>>,
+    /// The terminal was the provider's own.
+    is_proven: bool,
 }
 
 /// The pieces that `events` (the data of each event) stand for. Ends after `Complete`, after an
@@ -64,7 +65,7 @@ impl Reader {
     /// Of events in `dialect`, for a caller who speaks it; with a translator, of events in the other.
     pub(super) fn new(provider: Arc<str>, dialect: Dialect, translator: Option<Translator>) -> Self {
         let assembler = Some(Assembler::new(dialect));
-        Self { provider, dialect, translator, assembler, ready: VecDeque::new() }
+        Self { provider, dialect, translator, assembler, ready: VecDeque::new(), is_proven: true }
     }
 
     fn take(&mut self, data: Bytes) {
@@ -92,33 +93,28 @@ impl Reader {
         }
         if is_terminal {
             let has_hole = self.translator.as_ref().is_some_and(Translator::has_skipped);
+            let may_keep = self.is_proven && !has_hole;
             let usage = self.assembler.as_ref().and_then(Assembler::usage);
-            let reply = self.assembler.take().and_then(Assembler::finish).filter(|_| !has_hole);
+            let reply = self.assembler.take().and_then(Assembler::finish).filter(|_| may_keep);
             self.ready.push_back(Ok(Piece::Complete(Box::new(End { reply, usage }))));
         }
     }
 
     /// The events are over. Some providers leave the terminal out: what they sent is whole for the
-    /// caller, and not proven enough to be stored. Anything less was cut.
+    /// caller, who waits for one, and not proven enough to be stored. Anything less was cut.
     fn end(&mut self) {
+        self.is_proven = false;
         for data in self.translator.as_mut().map(Translator::end).unwrap_or_default() {
             self.say(data);
         }
         if self.assembler.as_ref().is_some_and(Assembler::has_finished) {
-            if self.dialect == Dialect::Anthropic {
-                // Their clients wait for it.
-                self.say(Bytes::from_static(TERMINAL));
-            } else {
-                let usage = self.assembler.as_ref().and_then(Assembler::usage);
-                self.ready.push_back(Ok(Piece::Complete(Box::new(End { reply: None, usage }))));
-            }
+            self.say(Bytes::from_static(match self.dialect {
+                Dialect::Anthropic => anthropic::reply::TERMINAL,
+                // A response has finished only with its terminal.
+                Dialect::OpenAi | Dialect::Responses => openai::reply::TERMINAL,
+            }));
         }
         self.assembler = None;
-        for piece in &mut self.ready {
-            if let Ok(Piece::Complete(end)) = piece {
-                end.reply = None;
-            }
-        }
     }
 
     fn give_up(&mut self, error: UpstreamError) {

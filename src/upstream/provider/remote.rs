@@ -146,7 +146,8 @@ impl Remote {
     ) -> Result<Response, UpstreamError> {
         let unreachable =
             |reason: &str| UpstreamError::Connect { provider: self.name.clone(), reason: reason.into() };
-        let body = self.body(request, model).map_err(|what| self.inexpressible(&what))?;
+        let inexpressible = |what| UpstreamError::Inexpressible { provider: self.name.clone(), what };
+        let body = self.body(request, model).map_err(inexpressible)?;
         let is_own = self.protocol.speaks(request.api);
         let mut headers = if is_own { request.headers.clone() } else { HeaderMap::new() };
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -179,11 +180,6 @@ impl Remote {
         UpstreamError::Status { provider: self.name.clone(), status, body, fault }
     }
 
-    fn inexpressible(&self, what: &Inexpressible) -> UpstreamError {
-        let provider = self.name.clone();
-        UpstreamError::Inexpressible { provider, field: what.field.clone(), reason: what.reason.clone() }
-    }
-
     async fn whole(&self, response: Response, api: Api) -> Result<Body, UpstreamError> {
         let bytes = limit::all(self.name.clone(), response.bytes_stream(), self.max_reply).await?;
         if matches!(api, Api::CountTokens | Api::Embeddings) {
@@ -210,7 +206,8 @@ impl Remote {
         };
         match dialect.parse_whole(&bytes) {
             Ok(reply) => {
-                let usage = dialect.usage_of(&bytes);
+                let told = reply.as_ref().and_then(|reply| reply.usage);
+                let usage = told.or_else(|| dialect.usage_of(&bytes));
                 Ok(Body::Whole(Whole { bytes, reply: reply.filter(|_| is_whole), usage }))
             }
             Err(fault) => Err(pieces::fault_error(&self.name, fault, bytes)),

@@ -19,7 +19,7 @@ use uuid::Uuid;
 
 use super::Provider;
 use super::pieces::{self, Reader};
-use crate::chat::{Api, ChatReply, ChatRequest, Extra, Finish, Question, Usage};
+use crate::chat::{Api, ChatReply, ChatRequest, Extra, Finish, Question, Usage, about_tokens};
 use crate::clock::Clock;
 use crate::config::Secret;
 use crate::dialect::Dialect;
@@ -101,7 +101,8 @@ impl Rules {
     fn reply(&self, request: &ChatRequest, model: &str) -> ChatReply {
         let question = request.question.as_ref().map(Question::text).unwrap_or_default();
         let text = self.answer(&question).to_owned();
-        let usage = Usage { prompt_tokens: tokens(&question) + 7, completion_tokens: tokens(&text) };
+        let usage =
+            Usage { prompt_tokens: about_tokens(&question) + 7, completion_tokens: about_tokens(&text) };
         ChatReply {
             model: model.to_owned(),
             text,
@@ -121,11 +122,6 @@ impl Entry {
     fn overlap(&self, asked: &Words) -> f64 {
         self.phrases.iter().map(|phrase| phrase.overlap(asked)).fold(0.0, f64::max)
     }
-}
-
-/// About how many tokens a text has: four bytes each, as English has on average.
-fn tokens(text: &str) -> u64 {
-    text.len().div_ceil(4) as u64
 }
 
 #[async_trait]

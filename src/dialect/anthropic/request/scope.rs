@@ -15,12 +15,11 @@
 use serde_json::{Map, Value, json};
 
 use super::Passage;
-use super::canonical::{loose, strict};
 use crate::chat::Question;
 use crate::chat::json::Json;
+use crate::dialect::canonical::{gathered, loose};
 use crate::dialect::cross::Inexpressible;
 use crate::dialect::cross::request::{field_to_openai, image_to_openai, system_to_openai, turn_to_openai};
-use crate::dialect::openai::request::take_question;
 
 /// Begins with NUL, which [`Json::parse`] refuses: no field of a body is called so.
 const MARK: &str = "\0anthropic ";
@@ -75,17 +74,8 @@ pub(super) fn split(fields: Vec<(String, Json)>) -> (Json, Option<Question>, Pas
             }
         }
     }
-    let mut messages: Vec<_> = messages.into_iter().map(strict).collect();
-    let question = if is_question { messages.last_mut().and_then(take_question) } else { None };
-    let mut scope: Vec<_> = scope.into_iter().map(|(name, value)| (name, strict(value))).collect();
-    scope.push(("messages".to_owned(), Json::Array(messages)));
-    scope.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
-    let passage = match own {
-        Some(reason) => Passage::Own(reason),
-        None if tools => Passage::Tools,
-        None => Passage::Plain,
-    };
-    (Json::Object(scope), question, passage)
+    let (scope, question) = gathered(scope, messages, is_question);
+    (scope, question, Passage::of(own, tools))
 }
 
 fn said(turn: Value, index: usize, last: bool, own: &mut Option<Inexpressible>) -> Vec<Value> {

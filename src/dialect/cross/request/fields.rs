@@ -17,8 +17,8 @@ const EFFORTS: [&str; 4] = ["high", "low", "medium", "xhigh"];
 /// Fields of an Anthropic request that never change its answer.
 const SILENT_AT_ANTHROPIC: [&str; 3] = ["cache_control", "metadata", "service_tier"];
 
-/// Fields of an OpenAI request that never change its answer.
-const SILENT_AT_OPENAI: [&str; 9] = [
+/// Fields of an OpenAI request, by whichever call, that never change its answer.
+pub(in crate::dialect::cross) const SILENT_AT_OPENAI: [&str; 9] = [
     "metadata",
     "prompt_cache_key",
     "prompt_cache_options",

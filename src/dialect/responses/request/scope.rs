@@ -14,12 +14,11 @@ use serde_json::{Map, Value, json};
 use super::Passage;
 use crate::chat::Question;
 use crate::chat::json::Json;
-use crate::dialect::anthropic::request::canonical::{loose, strict};
+use crate::dialect::canonical::{gathered, loose};
 use crate::dialect::cross::Inexpressible;
 use crate::dialect::cross::responses::request::{
     TOOL_FIELDS, field_to_chat, input_text, instructions_to_chat, items_to_chat, tools_to_chat,
 };
-use crate::dialect::openai::request::take_question;
 
 /// Begins with NUL, which [`Json::parse`] refuses: no field of a body is called so.
 const MARK: &str = "\0responses ";
@@ -65,17 +64,8 @@ pub(super) fn split(fields: Vec<(String, Json)>) -> (Json, Option<Question>, Pas
     }
     let messages = messages(instructions.as_ref(), input, &mut own);
     let tools = scope.contains_key("tools") || messages.iter().any(uses_tools);
-    let mut messages: Vec<_> = messages.into_iter().map(strict).collect();
-    let question = messages.last_mut().and_then(take_question);
-    let mut scope: Vec<_> = scope.into_iter().map(|(name, value)| (name, strict(value))).collect();
-    scope.push(("messages".to_owned(), Json::Array(messages)));
-    scope.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
-    let passage = match own {
-        Some(reason) => Passage::Own(reason),
-        None if tools => Passage::Tools,
-        None => Passage::Plain,
-    };
-    (Json::Object(scope), question, passage)
+    let (scope, question) = gathered(scope, messages, true);
+    (scope, question, Passage::of(own, tools))
 }
 
 fn messages(

@@ -3,22 +3,10 @@
 use serde_json::{Map, Value, json};
 
 use super::super::super::Inexpressible;
+use super::super::super::request::SILENT_AT_OPENAI;
 use super::super::super::request::object::{no_counterpart, none_of, object, only, only_if, said, text};
 
 type Named = (String, Value);
-
-/// Fields that never change an answer.
-const SILENT: [&str; 9] = [
-    "metadata",
-    "prompt_cache_key",
-    "prompt_cache_options",
-    "prompt_cache_retention",
-    "safety_identifier",
-    "service_tier",
-    "store",
-    "stream_options",
-    "user",
-];
 
 /// What `include` may ask for without a chat completion missing it; the module says why.
 const INCLUDED: [&str; 6] = [
@@ -35,7 +23,7 @@ pub(in crate::dialect) fn to_chat(name: &str, value: &Value) -> Result<Vec<Named
     let one = |name: &str, value: &Value| Ok(vec![(name.to_owned(), value.clone())]);
     let nothing = Ok(Vec::new());
     match name {
-        _ if value.is_null() || SILENT.contains(&name) => nothing,
+        _ if value.is_null() || SILENT_AT_OPENAI.contains(&name) => nothing,
         "stream" if *value == Value::Bool(true) => Ok(vec![
             (name.to_owned(), true.into()),
             ("stream_options".to_owned(), json!({ "include_usage": true })),

@@ -1,11 +1,14 @@
-//! Between the strict JSON that keys are made of and the loose one that crossing works with.
+//! Between the strict JSON that keys are made of and the loose one that crossing works with; and from
+//! what was crossed to the scope of a request.
 
 use serde_json::{Map, Number as Loose, Value};
 
+use super::openai::request::take_question;
+use crate::chat::Question;
 use crate::chat::json::{Json, Number};
 
 /// The same value, loose. Integers of 64 bits stay what they are.
-pub(in crate::dialect) fn loose(json: Json) -> Value {
+pub(super) fn loose(json: Json) -> Value {
     match json {
         Json::Null => Value::Null,
         Json::Bool(value) => value.into(),
@@ -18,8 +21,23 @@ pub(in crate::dialect) fn loose(json: Json) -> Value {
     }
 }
 
+/// The scope of a request, from its fields and messages in the words of chat completions; and the
+/// question, taken out of the last message, where that asks one.
+pub(super) fn gathered(
+    fields: Map<String, Value>,
+    messages: Vec<Value>,
+    asks: bool,
+) -> (Json, Option<Question>) {
+    let mut messages: Vec<_> = messages.into_iter().map(strict).collect();
+    let question = if asks { messages.last_mut().and_then(take_question) } else { None };
+    let mut scope: Vec<_> = fields.into_iter().map(|(name, value)| (name, strict(value))).collect();
+    scope.push(("messages".to_owned(), Json::Array(messages)));
+    scope.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+    (Json::Object(scope), question)
+}
+
 /// The same value, strict.
-pub(in crate::dialect) fn strict(value: Value) -> Json {
+fn strict(value: Value) -> Json {
     match value {
         Value::Null => Json::Null,
         Value::Bool(value) => Json::Bool(value),
